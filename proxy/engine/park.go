@@ -46,7 +46,7 @@ func (e *Engine) awaitSlot(ctx context.Context, agent *Agent) error {
 
 // claimParked claims a parked run. The caller holds a slot of the agent, which is released if the claim fails.
 func (e *Engine) claimParked(ctx context.Context, runID string, agent *Agent) (*store.Claimed, error) {
-	c, err := e.store.Claims.TakeParked(ctx, runID)
+	c, err := e.store.Claims.ClaimParked(ctx, runID)
 	if err != nil {
 		e.returnSlot(agent, true)
 		return nil, err

@@ -56,7 +56,7 @@ func TestClaimUnderWayIsNotTakenForOrphaned(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			list, err := b.st.Claims.Held(t.Context())
+			list, err := b.st.Claims.ListHeld(t.Context())
 			if err != nil || len(list) != 1 {
 				t.Errorf("%d runs are held, want the one whose claim is under way; %v", len(list), err)
 			}
@@ -87,7 +87,7 @@ func TestStepUnderWayIsNotTakenForOrphaned(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if list, err := b.st.Claims.Held(t.Context()); err != nil || len(list) != 1 {
+	if list, err := b.st.Claims.ListHeld(t.Context()); err != nil || len(list) != 1 {
 		t.Errorf("%d runs are held, want the one whose claim is under way; %v", len(list), err)
 	}
 	w.Deliver()
@@ -109,7 +109,7 @@ func (b *bench) holdClaim(t *testing.T, w *storetest.Wire, r mapping.Run, contin
 	case <-t.Context().Done():
 	}
 	eventually(t, "the claim", func() bool {
-		list, err := b.st.Claims.Held(t.Context())
+		list, err := b.st.Claims.ListHeld(t.Context())
 		return err == nil && len(list) == 1 || len(continued) == 1
 	})
 	return len(continued) == 0

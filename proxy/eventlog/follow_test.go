@@ -169,7 +169,7 @@ func TestAPendingRunIsFollowedBeforeItStarts(t *testing.T) {
 	if list, err := b.Read(t.Context(), &c.Run, 0); err != nil || len(list) != 0 {
 		t.Fatalf("a pending run has %d entries, %v", len(list), err)
 	}
-	claimed, _, err := b.st.Claims.Next(t.Context(), nil)
+	claimed, _, err := b.st.Claims.ClaimNext(t.Context(), nil)
 	if err != nil || claimed == nil {
 		t.Fatal(claimed, err)
 	}
@@ -295,7 +295,7 @@ func TestReadersAndExecutionsRace(t *testing.T) {
 		for range 3 {
 			readers = append(readers, b.follow(c.Run, 0))
 		}
-		claimed, _, err := b.st.Claims.Next(t.Context(), nil)
+		claimed, _, err := b.st.Claims.ClaimNext(t.Context(), nil)
 		if err != nil || claimed == nil {
 			t.Fatal(claimed, err)
 		}

@@ -58,7 +58,7 @@ func (s *explainer) webhook(ctx context.Context, runID string) (*adapter.Webhook
 }
 
 // pending: the time comes first, then the runs before it, then an update of its thread's state, then the agent.
-func (s *explainer) pending(e *adapter.Explanation, st store.Standing) {
+func (s *explainer) pending(e *adapter.Explanation, st store.RunSummary) {
 	used, slots := s.slots(st.Run.Agent)
 	wait := st.Run.RunAfter.Sub(st.Now)
 	makesRoom := st.Run.Multitask == mapping.StrategyRollback && st.Ahead > 0
@@ -96,7 +96,7 @@ func queued(list []mapping.Run) []adapter.QueuedRun {
 	return out
 }
 
-func (s *explainer) running(e *adapter.Explanation, st store.Standing) {
+func (s *explainer) running(e *adapter.Explanation, st store.RunSummary) {
 	if st.Run.Parked {
 		p := &adapter.ParkedReason{Step: st.Steps + 1, Since: st.Run.UpdatedAt}
 		if a, ok := s.agents.Agent(st.Run.Agent); ok {
@@ -119,7 +119,7 @@ func (s *explainer) running(e *adapter.Explanation, st store.Standing) {
 	e.Message = fmt.Sprintf("It waits for agent %s: nothing has come of step %d for %s.", st.Run.Agent, up.Step, max(0, st.Now.Sub(up.Since)).Round(time.Second))
 }
 
-func (s *explainer) ended(e *adapter.Explanation, st store.Standing) (err error) {
+func (s *explainer) ended(e *adapter.Explanation, st store.RunSummary) (err error) {
 	if open, ok := unanswered(st); ok {
 		e.Reason, e.Question = adapter.ReasonQuestion, &adapter.QuestionReason{Interrupts: open, Since: st.Run.EndedAt}
 		e.Message = "It has stopped to be answered: start a run with the answer on its thread, or fetch its task's next step."
@@ -136,7 +136,7 @@ func (s *explainer) ended(e *adapter.Explanation, st store.Standing) (err error)
 
 // unanswered are the questions of a run that are open still. A run that was stopped before or after a node asks
 // nothing, and waits all the same.
-func unanswered(st store.Standing) ([]mapping.Interrupt, bool) {
+func unanswered(st store.RunSummary) ([]mapping.Interrupt, bool) {
 	o := st.Last.Head.Outcome
 	if o == nil || o.Status != mapping.RunInterrupted || o.Cancelled {
 		return nil, false

@@ -21,13 +21,13 @@ type runStarts struct {
 
 // beginner begins a run that was planned; engine.Engine implements it.
 type beginner interface {
-	Begin(ctx context.Context, o *engine.StartRequest) (*store.Created, error)
+	Begin(ctx context.Context, o *engine.StartRequest) (*store.CreateRunResult, error)
 }
 
 // batchBeginner begins runs, several of them all or none.
 type batchBeginner interface {
 	beginner
-	BeginAll(ctx context.Context, list []*engine.StartRequest) ([]*store.Created, error)
+	BeginAll(ctx context.Context, list []*engine.StartRequest) ([]*store.CreateRunResult, error)
 }
 
 func (s runStarts) Start(ctx context.Context, n *adapter.NewRun) (*adapter.Started, error) {
@@ -114,7 +114,7 @@ func (s runStarts) startPlanned(ctx context.Context, p *plannedRun) (*adapter.St
 	return p.started(created), nil
 }
 
-func (p *plannedRun) started(b *store.Created) *adapter.Started {
+func (p *plannedRun) started(b *store.CreateRunResult) *adapter.Started {
 	losses := p.losses
 	if b.Replayed {
 		losses = b.Run.Options.Losses

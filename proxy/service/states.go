@@ -165,6 +165,6 @@ func (s *states) again(ctx context.Context, threadID string, key store.Idempoten
 }
 
 func (s *states) Forget(ctx context.Context, threadID string) (int, error) {
-	n, err := s.past.ForgetPast(ctx, threadID)
+	n, err := s.past.DeleteHistory(ctx, threadID)
 	return int(n), err
 }

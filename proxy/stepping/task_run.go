@@ -21,7 +21,7 @@ type runMaker struct {
 
 // beginner begins runs that were planned; engine.Engine implements it.
 type beginner interface {
-	Begin(ctx context.Context, o *engine.StartRequest) (*store.Created, error)
+	Begin(ctx context.Context, o *engine.StartRequest) (*store.CreateRunResult, error)
 }
 
 // start makes a run of the task. say is what its first upstream step is told verbatim, where each is asked for.

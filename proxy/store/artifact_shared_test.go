@@ -46,7 +46,7 @@ func bytesKept(t *testing.T, dsn string) (size, blobs int) {
 type sharing struct {
 	*harness
 	dsn    string
-	run    *store.Created
+	run    *store.CreateRunResult
 	copies []string
 }
 

@@ -77,8 +77,8 @@ func (s *Retention) KeepLatest(ctx context.Context, o Overdue) error {
 	})
 }
 
-// ForgetPast is ForgetHistory of one thread up to its head, whatever its age.
-func (s *Retention) ForgetPast(ctx context.Context, threadID string) (n int64, err error) {
+// DeleteHistory is ForgetHistory of one thread up to its head, whatever its age.
+func (s *Retention) DeleteHistory(ctx context.Context, threadID string) (n int64, err error) {
 	o := Overdue{Tenant: tables.TenantOf(ctx), ThreadID: threadID}
 	if err := s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		o.key, err = tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)

@@ -31,7 +31,7 @@ func folded(before []string, st store.State) (list []string) {
 	return list
 }
 
-func (b *harness) push(c *store.Created, n int, snapshot string) string {
+func (b *harness) push(c *store.CreateRunResult, n int, snapshot string) string {
 	b.t.Helper()
 	ev := update(fmt.Sprint(n))
 	a := store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{token(`0`), ev}}

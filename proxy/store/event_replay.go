@@ -17,7 +17,7 @@ type Replay struct {
 	// dropped (ForgetHistory).
 	Floor int64
 	// Trimmed: the asked number lies within a run that has ended, and some of what was logged meanwhile was removed
-	// since, such as its tokens (TrimTokens).
+	// since, such as its tokens (DeleteTokenEvents).
 	Trimmed bool
 	// Orphaned: the event with the asked number has stayed although its run was deleted.
 	Orphaned bool

@@ -276,7 +276,7 @@ func writeRest(b *harness) {
 	b.ok(b.Agents.KeepFact(b.ctx, "echo", "schemas", []byte(`{"input":{}}`)))
 }
 
-func fixtureRun(thread, run string) *store.RunCreation {
+func fixtureRun(thread, run string) *store.CreateRun {
 	n := newRun(thread, mapping.StrategyReject)
 	n.Run.ID, n.Task.ID, n.Run.Metadata, n.Run.Kwargs = run, run, []byte(`{"r":1}`), []byte(`{"input":"hi"}`)
 	if thread != fixThread {
@@ -421,7 +421,7 @@ func readRest(b *harness, note noter) {
 	if b.Shared() {
 		b.ok(b.Beat(b.ctx, time.Minute)) // frees what was held under a lease that has ended
 	}
-	next, _, err := b.Claims.Next(b.ctx, nil)
+	next, _, err := b.Claims.ClaimNext(b.ctx, nil)
 	if next == nil {
 		b.t.Fatalf("nothing was left behind: %v", err)
 	}

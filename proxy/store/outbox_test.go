@@ -11,7 +11,7 @@ import (
 )
 
 // hooked ends a fresh run that has a hook.
-func (b *harness) hooked(url string) *store.Created {
+func (b *harness) hooked(url string) *store.CreateRunResult {
 	b.t.Helper()
 	c := b.create(newThreadRun())
 	e := ending(mapping.RunSuccess)

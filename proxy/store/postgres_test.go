@@ -358,7 +358,7 @@ func TestIdempotencyKeyHoldsOverProcesses(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
 	var wg sync.WaitGroup
-	made := make([]*store.Created, 8)
+	made := make([]*store.CreateRunResult, 8)
 	for i := range made {
 		wg.Go(func() {
 			s, n := []*harness{a, b}[i%2], newThreadRun()

@@ -30,10 +30,10 @@ type Claimed struct {
 	Running time.Duration
 }
 
-// Next claims the oldest run that may start now: pending and due, first in its thread, nothing active there, agent not
+// ClaimNext claims the oldest run that may start now: pending and due, first in its thread, nothing active there, agent not
 // in full; or one whose owner's lease has ended. All tenants. c is nil when there is none; next is when the earliest
 // delayed run is due (zero: none).
-func (s *Claims) Next(ctx context.Context, full []string) (c *Claimed, next time.Time, err error) {
+func (s *Claims) ClaimNext(ctx context.Context, full []string) (c *Claimed, next time.Time, err error) {
 	// Looking does not take the writer's time; what was seen is looked at again there.
 	var due int64
 	seen, ahead := false, false
@@ -50,7 +50,7 @@ func (s *Claims) Next(ctx context.Context, full []string) (c *Claimed, next time
 	})
 	if err == nil && ahead {
 		if err = s.base.DB.Write(ctx, s.base.takeDelaysBack); err == nil {
-			return s.Next(ctx, full)
+			return s.ClaimNext(ctx, full)
 		}
 	}
 	if err != nil || !seen {
@@ -225,8 +225,8 @@ func (s *Claims) claim(t *sqldb.Tx, key int64, taken bool) (*Claimed, error) {
 	return &Claimed{Run: row.Run, Thread: th.Thread, AdditionalInput: task.AdditionalInput, Fence: row.fence, Logged: logged, Taken: taken, From: from, Running: running}, nil
 }
 
-// TakeParked takes a parked run for its next step. Conflict when it is not parked any more.
-func (s *Claims) TakeParked(ctx context.Context, runID string) (c *Claimed, err error) {
+// ClaimParked takes a parked run for its next step. Conflict when it is not parked any more.
+func (s *Claims) ClaimParked(ctx context.Context, runID string) (c *Claimed, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := lockRun(t, tables.ScopeOf(ctx), "", runID)
 		if err != nil {
@@ -278,8 +278,8 @@ func (s *base) noteStop(t *sqldb.Tx, row *runRow, action, reason string) error {
 	return t.Put(`UPDATE runs SET stop = $2, cancel_reason = $3 WHERE id = $1 AND stop NOT LIKE 'rollback%'`, row.key, action, reason)
 }
 
-// Held returns run id → fence of the runs that this process holds: those it executes, or should. All tenants.
-func (s *Claims) Held(ctx context.Context) (map[string]int64, error) {
+// ListHeld returns run id → fence of the runs that this process holds: those it executes, or should. All tenants.
+func (s *Claims) ListHeld(ctx context.Context) (map[string]int64, error) {
 	found := make(map[string]int64)
 	err := s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT run_id, fence FROM runs WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder = $1`, sqldb.In{s.base.Owner}, func(scan func(...any) error) error {

@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// RunCreation is a run to be made, with what it needs made beside it.
-type RunCreation struct {
+// CreateRun is a run to be made, with what it needs made beside it.
+type CreateRun struct {
 	Run                              mapping.Run
 	Thread                           *mapping.Thread // made if it is not there; nil: must exist (NotFound)
 	MustNotExist                     bool            // Thread must be new (stateless runs)
@@ -41,8 +41,8 @@ type Answers struct {
 	Open []mapping.Interrupt
 }
 
-// Created is what became of a RunCreation.
-type Created struct {
+// CreateRunResult is what became of a CreateRun.
+type CreateRunResult struct {
 	Run      mapping.Run
 	Claimed  *Claimed // what executes the run gets it as its own, apart from Run; nil: the run waits, or is Replayed
 	Replayed bool     // an idempotency key named an earlier run, which is returned instead
@@ -59,7 +59,7 @@ type Created struct {
 //
 // Run.Base is where the run starts: what is given there or in Options.Checkpoint (unknown: NotFound), else the head at
 // its first claim. A run that starts elsewhere than at the head moves the head there. n is only read.
-func (s *Runs) Create(ctx context.Context, n *RunCreation) (made *Created, err error) {
+func (s *Runs) Create(ctx context.Context, n *CreateRun) (made *CreateRunResult, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		x := s.creation(t, p, n)
@@ -74,10 +74,10 @@ func (s *Runs) Create(ctx context.Context, n *RunCreation) (made *Created, err e
 
 // CreateAll is Create for several runs in one transaction: what is refused of one refuses all, and none of them begins
 // before all are there.
-func (s *Runs) CreateAll(ctx context.Context, list []*RunCreation) (made []*Created, err error) {
+func (s *Runs) CreateAll(ctx context.Context, list []*CreateRun) (made []*CreateRunResult, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		made = make([]*Created, len(list))
+		made = make([]*CreateRunResult, len(list))
 		for i, n := range list {
 			x := s.creation(t, p, n)
 			if err := x.make(); err != nil {
@@ -95,20 +95,20 @@ type createRunTx struct {
 	s *Runs
 	*sqldb.Tx
 	principal mapping.Principal
-	n         *RunCreation // only read: the operation may run twice
+	n         *CreateRun // only read: the operation may run twice
 	thread    threadRow
 	fresh     bool   // the thread was made by this operation
 	claimed   bool   // the run starts now
 	leaves    string // the head that the run leaves, since it starts elsewhere; "": it leaves none
 	task, run int64
 	logged    []mapping.Event
-	made      Created // its run is the one of n, completed step by step
+	made      CreateRunResult // its run is the one of n, completed step by step
 
 	additional json.RawMessage // additional_input of the task, of a run that starts now
 }
 
-func (s *Runs) creation(t *sqldb.Tx, p mapping.Principal, n *RunCreation) *createRunTx {
-	return &createRunTx{s: s, Tx: t, principal: p, n: n, made: Created{Run: n.Run}}
+func (s *Runs) creation(t *sqldb.Tx, p mapping.Principal, n *CreateRun) *createRunTx {
+	return &createRunTx{s: s, Tx: t, principal: p, n: n, made: CreateRunResult{Run: n.Run}}
 }
 
 func (x *createRunTx) make() error {
@@ -154,7 +154,7 @@ func (x *createRunTx) key() IdempotencyKey {
 
 func (x *createRunTx) found(id string) error {
 	row, err := findRun(x.Tx, tables.ScopeFor(x.principal), "", id)
-	x.made = Created{Run: row.Run, Replayed: true}
+	x.made = CreateRunResult{Run: row.Run, Replayed: true}
 	return err
 }
 

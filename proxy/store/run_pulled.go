@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// PulledRun is an active run whose steps a client has to ask for, without what it was made by.
-type PulledRun struct {
+// PolledRun is an active run whose steps a client has to ask for, without what it was made by.
+type PolledRun struct {
 	ID, ThreadID  string
 	Agent         string
 	Tenant, Owner string
@@ -20,12 +20,12 @@ type PulledRun struct {
 // Pulled yields the parked runs and, unless only those are asked for, the active ones that go on by themselves while
 // their steps are handed out. All tenants. It reads page by page: a run that is parked meanwhile may be left out, and
 // one that goes on meanwhile may be yielded. It is ranged over once.
-func (s *Claims) Pulled(ctx context.Context, parkedOnly bool) iter.Seq2[PulledRun, error] {
-	return func(yield func(PulledRun, error) bool) {
+func (s *Claims) Pulled(ctx context.Context, parkedOnly bool) iter.Seq2[PolledRun, error] {
+	return func(yield func(PolledRun, error) bool) {
 		p := pulledPage{parkedOnly: parkedOnly}
 		for !p.last {
 			if err := s.base.DB.ReadOne(ctx, p.read); err != nil {
-				yield(PulledRun{}, err)
+				yield(PolledRun{}, err)
 				return
 			}
 			for _, r := range p.runs {
@@ -53,7 +53,7 @@ const selectPulled = `SELECT r.thread, ` + placeOpen + `, r.run_id, h.thread_id,
 type pulledPage struct {
 	parkedOnly    bool
 	thread, place int64 // of the last run that was looked at
-	runs          []PulledRun
+	runs          []PolledRun
 	last          bool
 }
 
@@ -74,7 +74,7 @@ func (p *pulledPage) read(t *sqldb.Tx) error {
 }
 
 func (p *pulledPage) add(scan func(...any) error) error {
-	var r PulledRun
+	var r PolledRun
 	var parked bool
 	var options []byte
 	var updated int64

@@ -17,7 +17,7 @@ import (
 func (b *harness) claims(full ...string) (ids []string, last *store.Claimed, next time.Time) {
 	b.t.Helper()
 	for {
-		c, due, err := b.Claims.Next(b.ctx, full)
+		c, due, err := b.Claims.ClaimNext(b.ctx, full)
 		b.ok(err)
 		if c == nil {
 			return ids, last, due
@@ -26,8 +26,8 @@ func (b *harness) claims(full ...string) (ids []string, last *store.Claimed, nex
 	}
 }
 
-func created(c *store.Claimed) *store.Created {
-	return &store.Created{Run: c.Run, Claimed: c}
+func created(c *store.Claimed) *store.CreateRunResult {
+	return &store.CreateRunResult{Run: c.Run, Claimed: c}
 }
 
 func TestStrategiesOnABusyThread(t *testing.T) {
@@ -138,7 +138,7 @@ func TestClaimsAreFirstInFirstOut(t *testing.T) {
 		if d := cmp.Diff([]string{want[0], want[1], want[3], want[5]}, ids); d != "" {
 			t.Fatal("one of the busy thread at a time:", d)
 		}
-		b.end(&store.Created{Run: mapping.Run{ID: want[0]}, Claimed: &store.Claimed{Fence: 1}}, mapping.RunSuccess)
+		b.end(&store.CreateRunResult{Run: mapping.Run{ID: want[0]}, Claimed: &store.Claimed{Fence: 1}}, mapping.RunSuccess)
 		ids, _, _ = b.claims()
 		if d := cmp.Diff([]string{want[2]}, ids); d != "" {
 			t.Fatal(d)
@@ -168,7 +168,7 @@ func TestDelayedRunWaitsAndLetsOthersPass(t *testing.T) {
 		if ids, _, _ = b.claims(); len(ids) != 0 {
 			t.Fatal("two at once on a thread")
 		}
-		b.end(&store.Created{Run: pass.Run, Claimed: &store.Claimed{Fence: 1}}, mapping.RunError)
+		b.end(&store.CreateRunResult{Run: pass.Run, Claimed: &store.Claimed{Fence: 1}}, mapping.RunError)
 		if ids, _, next = b.claims(); len(ids) != 1 || ids[0] != delayed.Run.ID || !next.IsZero() {
 			t.Fatal(ids, next)
 		}
@@ -179,11 +179,11 @@ func TestDelayedRunWaitsAndLetsOthersPass(t *testing.T) {
 // lets it wait.
 func TestEveryQueueLimitHolds(t *testing.T) {
 	t.Parallel()
-	for name, limit := range map[string]func(*store.RunCreation, *mapping.Principal, int){
-		"agents.echo.queue":   func(n *store.RunCreation, _ *mapping.Principal, most int) { n.Queue.Agent = most },
-		"limits.thread_queue": func(n *store.RunCreation, _ *mapping.Principal, most int) { n.Queue.Thread = most },
-		"limits.queue":        func(n *store.RunCreation, _ *mapping.Principal, most int) { n.Queue.All = most },
-		"auth.keys[].queue":   func(_ *store.RunCreation, p *mapping.Principal, most int) { p.Queue = most },
+	for name, limit := range map[string]func(*store.CreateRun, *mapping.Principal, int){
+		"agents.echo.queue":   func(n *store.CreateRun, _ *mapping.Principal, most int) { n.Queue.Agent = most },
+		"limits.thread_queue": func(n *store.CreateRun, _ *mapping.Principal, most int) { n.Queue.Thread = most },
+		"limits.queue":        func(n *store.CreateRun, _ *mapping.Principal, most int) { n.Queue.All = most },
+		"auth.keys[].queue":   func(_ *store.CreateRun, p *mapping.Principal, most int) { p.Queue = most },
 	} {
 		onBoth(t, func(t *testing.T, open opener) {
 			b := open(t)
@@ -297,12 +297,12 @@ func TestParkedRunGivesUpItsLease(t *testing.T) {
 		}
 		_, err = b.Runs.Create(b.ctx, newRun(c.Run.ThreadID, mapping.StrategyReject))
 		wantClass(t, err, mapping.Conflict, mapping.CodeThreadBusy)
-		cl, err := b.Claims.TakeParked(b.ctx, c.Run.ID)
+		cl, err := b.Claims.ClaimParked(b.ctx, c.Run.ID)
 		b.ok(err)
 		if cl.Fence != 2 || len(cl.Logged) != 2 || cl.Run.Parked || cl.Thread.Status != mapping.ThreadBusy {
 			t.Fatalf("%+v", cl)
 		}
-		_, err = b.Claims.TakeParked(b.ctx, c.Run.ID)
+		_, err = b.Claims.ClaimParked(b.ctx, c.Run.ID)
 		wantClass(t, err, mapping.Conflict, "")
 		b.end(created(cl), mapping.RunSuccess)
 	})
@@ -438,7 +438,7 @@ func TestIdempotencyKeyNamesTheFirstRun(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
 		b := open(t, store.Options{Now: clock.now})
-		keyed := func(sum string) *store.RunCreation {
+		keyed := func(sum string) *store.CreateRun {
 			n := newThreadRun()
 			n.IdempotencyKey, n.IdempotencyRoute, n.IdempotencySum = "k", "POST /runs", []byte(sum)
 			return n

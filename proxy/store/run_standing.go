@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Standing is how a run stands, read at one moment.
-type Standing struct {
+// RunSummary is how a run stands, read at one moment.
+type RunSummary struct {
 	Run     mapping.Run
 	Thread  mapping.Thread
 	Now     time.Time // of the database
@@ -31,7 +31,7 @@ type Standing struct {
 const standingBefore = 10
 
 // Standing returns how a run stands; threadID may be "".
-func (s *Runs) Standing(ctx context.Context, threadID, runID string) (st Standing, err error) {
+func (s *Runs) Standing(ctx context.Context, threadID, runID string) (st RunSummary, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := findRun(t, tables.ScopeOf(ctx), threadID, runID)
 		if err != nil {
@@ -41,7 +41,7 @@ func (s *Runs) Standing(ctx context.Context, threadID, runID string) (st Standin
 		if err != nil {
 			return err
 		}
-		st = Standing{Run: row.Run, Thread: th.Thread, Now: sqldb.TimeOf(t.Now), Holder: row.holder, Here: row.holder != "" && row.holder == s.base.Owner, Owner: s.base.Owner}
+		st = RunSummary{Run: row.Run, Thread: th.Thread, Now: sqldb.TimeOf(t.Now), Holder: row.holder, Here: row.holder != "" && row.holder == s.base.Owner, Owner: s.base.Owner}
 		for _, part := range []func(*sqldb.Tx, *runRow) error{st.queue, st.lease, st.progress} {
 			if err := part(t, row); err != nil {
 				return err
@@ -53,7 +53,7 @@ func (s *Runs) Standing(ctx context.Context, threadID, runID string) (st Standin
 }
 
 // queue finds what a pending run waits for: see startable.
-func (st *Standing) queue(t *sqldb.Tx, row *runRow) error {
+func (st *RunSummary) queue(t *sqldb.Tx, row *runRow) error {
 	if row.Status != mapping.RunPending {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (st *Standing) queue(t *sqldb.Tx, row *runRow) error {
 	return t.Get(`SELECT count(*) FROM runs WHERE status = 'pending' AND agent = $1 AND id < $2`, sqldb.In{row.Agent, row.key}, sqldb.Out{&st.Earlier})
 }
 
-func (st *Standing) lease(t *sqldb.Tx, row *runRow) error {
+func (st *RunSummary) lease(t *sqldb.Tx, row *runRow) error {
 	if row.holder == "" || !t.Shared() {
 		return nil
 	}
@@ -97,7 +97,7 @@ func (st *Standing) lease(t *sqldb.Tx, row *runRow) error {
 }
 
 // progress finds how far a run has come.
-func (st *Standing) progress(t *sqldb.Tx, row *runRow) error {
+func (st *RunSummary) progress(t *sqldb.Tx, row *runRow) error {
 	if row.Status == mapping.RunPending {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (st *Standing) progress(t *sqldb.Tx, row *runRow) error {
 
 // steps counts the updates that are of no subgraph. It goes through all of them, of which there may be ten thousand, so
 // a head is decoded only where it may name one.
-func (st *Standing) steps(t *sqldb.Tx, row *runRow) error {
+func (st *RunSummary) steps(t *sqldb.Tx, row *runRow) error {
 	return t.Each(`SELECT seq, head FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 AND kind = 'update'`, sqldb.In{row.thread, row.from, row.to(), row.key},
 		func(scan func(...any) error) error {
 			var raw []byte

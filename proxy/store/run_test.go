@@ -117,7 +117,7 @@ func TestFenceKeepsOthersOut(t *testing.T) {
 			t.Fatalf("wrong fence: %v", err)
 		}
 		b.ok(b.Claims.Release(b.ctx, c.Run.ID, c.Claimed.Fence))
-		again, _, err := b.Claims.Next(b.ctx, nil)
+		again, _, err := b.Claims.ClaimNext(b.ctx, nil)
 		b.ok(err)
 		if again == nil || !again.Taken || again.Fence != c.Claimed.Fence+1 || len(again.Logged) != 1 {
 			t.Fatalf("claim %+v", again)

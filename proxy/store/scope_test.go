@@ -30,7 +30,7 @@ func (b *harness) sees(thread string) bool {
 }
 
 // runOf makes a run of an agent, on a thread or a new one.
-func (b *harness) runOf(agent, thread string) *store.Created {
+func (b *harness) runOf(agent, thread string) *store.CreateRunResult {
 	b.t.Helper()
 	n := newThreadRun()
 	if thread != "" {

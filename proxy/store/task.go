@@ -187,15 +187,15 @@ func taskExtra(t *sqldb.Tx, sc tables.Scope, id string) (key int64, additional j
 	return key, additional, noTask(err, id)
 }
 
-// TaskTip is how far a task has come: all that a process needs to know whether others did something with it.
-type TaskTip struct {
+// TaskHead is how far a task has come: all that a process needs to know whether others did something with it.
+type TaskHead struct {
 	HandOuts int    // how many steps were handed out
 	Runs     int    // how many there are
 	Newest   string // run, "" for none
 }
 
-// Tip returns how far a task has come.
-func (s *Tasks) Tip(ctx context.Context, id string) (tip TaskTip, err error) {
+// Head returns how far a task has come.
+func (s *Tasks) Head(ctx context.Context, id string) (tip TaskHead, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return noTask(t.Get(`SELECT k.cursor_n, (SELECT count(*) FROM runs r WHERE r.task = k.id),
  coalesce((SELECT r.run_id FROM runs r WHERE r.task = k.id ORDER BY r.id DESC LIMIT 1), '')

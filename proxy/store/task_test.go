@@ -220,11 +220,11 @@ func TestRunsOfATaskRaceToOne(t *testing.T) {
 			if made.Load() != 1 {
 				t.Fatalf("%d runs behind %q", made.Load(), newest)
 			}
-			tip, err := b.Tasks.Tip(b.ctx, task.ID)
+			tip, err := b.Tasks.Head(b.ctx, task.ID)
 			b.ok(err)
 			newest = tip.Newest
 		}
-		if tip, err := b.Tasks.Tip(b.ctx, task.ID); err != nil || tip.Runs != 2 {
+		if tip, err := b.Tasks.Head(b.ctx, task.ID); err != nil || tip.Runs != 2 {
 			t.Fatal(tip, err)
 		}
 	})
@@ -238,7 +238,7 @@ func TestLastStepOrFollowUp(t *testing.T) {
 		first := b.create(newThreadRun())
 		b.end(first, mapping.RunSuccess)
 		task, newest := first.Run.TaskID, first.Run.ID
-		followUp := func() (*store.Created, error) {
+		followUp := func() (*store.CreateRunResult, error) {
 			n := newRun(first.Run.ThreadID, mapping.StrategyEnqueue)
 			n.Task, n.Run.TaskID, n.Newest = nil, task, &newest
 			n.Run.Options.FollowUp, n.Run.Options.Due = true, 1

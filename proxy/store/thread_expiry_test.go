@@ -187,7 +187,7 @@ func TestTokensOfOldRunsGo(t *testing.T) {
 		young := b.create(newThreadRun())
 		b.append(young, token("1"))
 		b.end(young, mapping.RunSuccess)
-		kinds := func(c *store.Created) (n int) {
+		kinds := func(c *store.CreateRunResult) (n int) {
 			evs, err := b.Events.List(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
 			b.ok(err)
 			return len(evs)
@@ -195,7 +195,7 @@ func TestTokensOfOldRunsGo(t *testing.T) {
 		rounds := 0
 		for more := true; more; rounds++ {
 			var err error
-			more, err = b.Retention.TrimTokens(b.ctx, ended)
+			more, err = b.Retention.DeleteTokenEvents(b.ctx, ended)
 			b.ok(err)
 		}
 		if got := []int{kinds(old), kinds(active), kinds(young)}; !cmp.Equal(got, []int{3, 2, 3}) || rounds != 3 {

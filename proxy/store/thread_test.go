@@ -160,7 +160,7 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 		_, errs["Runs.Get"] = b.Runs.Get(b.ctx, th, run)
 		errs["Runs.Delete"] = b.Runs.Delete(b.ctx, th, run)
 		errs["Claims.RequestStop"] = b.Claims.RequestStop(b.ctx, run, "cancel")
-		_, errs["Claims.TakeParked"] = b.Claims.TakeParked(b.ctx, run)
+		_, errs["Claims.ClaimParked"] = b.Claims.ClaimParked(b.ctx, run)
 		_, errs["Events.EndInactive"] = b.Events.EndInactive(b.ctx, th, run, mapping.Event{Kind: mapping.KindEnd}, store.End{})
 		_, errs["Events.List"] = b.Events.List(b.ctx, th, "", 0, 0)
 		_, errs["Events.List of a run"] = b.Events.List(b.ctx, th, run, 0, 0)

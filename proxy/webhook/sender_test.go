@@ -52,7 +52,7 @@ func setup(t *testing.T) *harness {
 func (b *harness) hooked(url string) string {
 	b.t.Helper()
 	id, thread := mapping.NewID(), mapping.NewID()
-	c, err := b.st.Runs.Create(b.t.Context(), &store.RunCreation{
+	c, err := b.st.Runs.Create(b.t.Context(), &store.CreateRun{
 		Run: mapping.Run{ID: id, ThreadID: thread, TaskID: id, Agent: "a"}, Thread: &mapping.Thread{ID: thread},
 		Task: &mapping.Task{ID: id, Agent: "a"}, Claim: true,
 	})

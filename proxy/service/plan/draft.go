@@ -31,12 +31,12 @@ type draft struct {
 	in        *rule.Input       // zero where the run resumes another
 	memories  *memory.Recalled  // what recalled has read
 	forgets   bool              // the agent is not told all items, and the client is told so
-	out       *store.RunCreation
+	out       *store.CreateRun
 }
 
 // layOut lays out what every run has.
 func (d *draft) layOut(p mapping.Principal, dialects Dialects) {
-	d.out = &store.RunCreation{Run: mapping.Run{
+	d.out = &store.CreateRun{Run: mapping.Run{
 		Tenant: p.Tenant, Owner: p.ID, ID: mapping.NewID(), ThreadID: d.n.ThreadID, Agent: d.agent.Name,
 		AssistantID: d.assistant.ID, Status: mapping.RunPending, Multitask: d.strategy(dialects),
 		Flavour: d.n.Flavour, Attempt: 1, CreatedAt: d.now, UpdatedAt: d.now,
