@@ -9,11 +9,11 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// room knows whether writes are refused for want of it. Safe for concurrent use.
+// spaceQuota records whether writes are refused for want of it. Safe for concurrent use.
 //
 // A file at its limit takes small changes still, such as that of a lease, which say nothing of what is refused. So what
 // is filled decides, and a write that succeeds tells only of a disk.
-type room struct {
+type spaceQuota struct {
 	full atomic.Bool
 	mu   sync.Mutex
 	used int64 // what the file was filled with when a write was refused; 0: its disk was full
@@ -36,7 +36,7 @@ func (d *DB) wrote(err error) error {
 }
 
 // refused notes that a write found no room.
-func (r *room) refused(on database) {
+func (r *spaceQuota) refused(on database) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.full.Load() {
@@ -50,7 +50,7 @@ func (r *room) refused(on database) {
 }
 
 // took is called for every write that found room, so that it mostly only looks.
-func (r *room) took(on database) {
+func (r *spaceQuota) took(on database) {
 	if !r.full.Load() {
 		return
 	}
