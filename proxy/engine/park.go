@@ -78,7 +78,7 @@ func (e *Engine) cancelParked(ctx context.Context, r *mapping.Run, how Cancellat
 }
 
 // AwaitInactive waits until an active run is parked or has ended, and returns it. A run of another process is noticed
-// at once if its log is pinned here (eventlog.Log.Pin).
+// at once if its log is pinned here (eventlog.Log.Retain).
 func (e *Engine) AwaitInactive(ctx context.Context, r mapping.Run) (mapping.Run, error) {
 	watch := e.log.Watch(r.ThreadID)
 	defer watch.Leave()

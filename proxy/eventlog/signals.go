@@ -7,35 +7,35 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// bells wake readers that wait for something to happen on a thread. Safe for concurrent use; the zero value is ready.
-type bells struct {
+// threadSignals wake readers that wait for something to happen on a thread. Safe for concurrent use; the zero value is ready.
+type threadSignals struct {
 	mu sync.Mutex
-	of map[string]*bell
+	of map[string]*threadSignal
 }
 
-type bell struct {
-	rung   chan struct{}            // closed and renewed by every ring
-	beside map[string]chan struct{} // by run: closed and left out by a ring that is not for it alone
+type threadSignal struct {
+	rung   chan struct{}            // closed and renewed by every notification
+	beside map[string]chan struct{} // by run: closed and left out by a notification that is not for it alone
 	users  int
 }
 
-// enter returns a thread's bell; leave must follow.
-func (b *bells) enter(threadID string) *bell {
+// enter returns a thread's signal; leave must follow.
+func (b *threadSignals) enter(threadID string) *threadSignal {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.of == nil {
-		b.of = map[string]*bell{}
+		b.of = map[string]*threadSignal{}
 	}
 	one, ok := b.of[threadID]
 	if !ok {
-		one = &bell{rung: make(chan struct{}), beside: map[string]chan struct{}{}}
+		one = &threadSignal{rung: make(chan struct{}), beside: map[string]chan struct{}{}}
 		b.of[threadID] = one
 	}
 	one.users++
 	return one
 }
 
-func (b *bells) leave(threadID string) {
+func (b *threadSignals) leave(threadID string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if one := b.of[threadID]; one != nil {
@@ -45,16 +45,16 @@ func (b *bells) leave(threadID string) {
 	}
 }
 
-// next is closed at the next ring.
-func (b *bells) next(one *bell) <-chan struct{} {
+// next is closed at the next notification.
+func (b *threadSignals) next(one *threadSignal) <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return one.rung
 }
 
-// beside is closed at the next ring that is not for a run alone: readers of the run hear of what is published of it by
+// beside is closed at the next notification that is not for a run alone: readers of the run hear of what is published of it by
 // its buffer.
-func (b *bells) beside(one *bell, runID string) <-chan struct{} {
+func (b *threadSignals) beside(one *threadSignal, runID string) <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	rung, ok := one.beside[runID]
@@ -65,26 +65,26 @@ func (b *bells) beside(one *bell, runID string) <-chan struct{} {
 	return rung
 }
 
-// ring rings a thread's bell. runID is the run that something was published of, where nothing else has happened.
-func (b *bells) ring(threadID, runID string) {
+// notify wakes the readers of a thread. runID is the run that something was published of, where nothing else has happened.
+func (b *threadSignals) notify(threadID, runID string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if one := b.of[threadID]; one != nil {
-		one.ring(runID)
+		one.notify(runID)
 	}
 }
 
-// ringAll rings every bell, as for something that no run alone did.
-func (b *bells) ringAll() {
+// notifyAll wakes the readers of every thread, as for something that no run alone did.
+func (b *threadSignals) notifyAll() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, one := range b.of {
-		one.ring("")
+		one.notify("")
 	}
 }
 
-// ring is called with the lock of bells held.
-func (one *bell) ring(runID string) {
+// notify is called with the lock of signals held.
+func (one *threadSignal) notify(runID string) {
 	close(one.rung)
 	one.rung = make(chan struct{})
 	for id, rung := range one.beside {
@@ -96,28 +96,28 @@ func (one *bell) ring(runID string) {
 }
 
 // WakeThread wakes readers that wait for something to happen on a thread.
-func (l *Log) WakeThread(threadID string) { l.bells.ring(threadID, "") }
+func (l *Log) WakeThread(threadID string) { l.signals.notify(threadID, "") }
 
-// Watch hears of a thread what happens in this process: that it is made, runs that wait, begin, are parked or end,
-// their entries, updates. Of other processes it hears what is logged of runs whose log is held here (Log.Pin), that a
+// Waiter hears of a thread what happens in this process: that it is made, runs that wait, begin, are parked or end,
+// their entries, updates. Of other processes it hears what is logged of runs whose log is held here (Log.Retain), that a
 // run leaves the thread while others wait there, and the end of an update. Used by one goroutine; Leave must follow.
-type Watch struct {
+type Waiter struct {
 	log    *Log
 	thread string
-	bell   *bell
+	signal *threadSignal
 }
 
 // Watch begins to hear of a thread.
-func (l *Log) Watch(threadID string) Watch { return Watch{l, threadID, l.bells.enter(threadID)} }
+func (l *Log) Watch(threadID string) Waiter { return Waiter{l, threadID, l.signals.enter(threadID)} }
 
 // Next returns a channel that is closed when something happens. Call it before looking at the thread.
-func (w Watch) Next() <-chan struct{} { return w.log.bells.next(w.bell) }
+func (w Waiter) Next() <-chan struct{} { return w.log.signals.next(w.signal) }
 
 // Wait returns, with nil, when rung is closed or the thread should be looked at without that, and as soon as ctx ends,
 // with its cause.
-func (w Watch) Wait(ctx context.Context, rung <-chan struct{}) error {
+func (w Waiter) Wait(ctx context.Context, rung <-chan struct{}) error {
 	return pause.Until(ctx, w.log.threadPoll, rung)
 }
 
 // Leave ends the watch.
-func (w Watch) Leave() { w.log.bells.leave(w.thread) }
+func (w Waiter) Leave() { w.log.signals.leave(w.thread) }

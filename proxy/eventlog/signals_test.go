@@ -7,7 +7,7 @@ func TestWatchersOfAThreadHearOfRunsOfOtherProcesses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	run := b.create(false).Run
-	defer b.Pin(&run)()
+	defer b.Retain(&run)()
 	watch := b.Watch(run.ThreadID)
 	defer watch.Leave()
 	heard := func(what string, happen func()) {
@@ -21,7 +21,7 @@ func TestWatchersOfAThreadHearOfRunsOfOtherProcesses(t *testing.T) {
 	}
 	heard("what was logged elsewhere", func() { b.Wake(run.ID) })
 	heard("what was logged while notices were lost", b.WakeAll)
-	heard("that the run was removed", func() { b.Removed(run.ID) })
+	heard("that the run was removed", func() { b.Evict(run.ID) })
 }
 
 // Where notices were lost, a caller that waits for something on a thread without a run that is followed looks again,

@@ -60,7 +60,7 @@ func (s *remover) Clear(ctx context.Context, id string) ([]mapping.Run, error) {
 
 // ForgetRun drops what is held of a run that was removed.
 func (s *remover) ForgetRun(r mapping.Run) {
-	s.log.Removed(r.ID)
+	s.log.Evict(r.ID)
 	s.log.WakeThread(r.ThreadID)
 	s.ForgetTask(r.Tenant, r.TaskID)
 }

@@ -20,7 +20,7 @@ type runReads struct {
 
 // runFollower follows the log of runs; eventlog.Log implements it.
 type runFollower interface {
-	Known(runID string) (*mapping.Run, bool)
+	Lookup(runID string) (*mapping.Run, bool)
 	End(ctx context.Context, run *mapping.Run) (*state.Entry, error)
 	Follow(ctx context.Context, run *mapping.Run, after int64, idle func()) iter.Seq2[*state.Entry, error]
 }
@@ -51,7 +51,7 @@ func (s runReads) entries(ctx context.Context, ref adapter.RunRef, after adapter
 
 // follow finds the run to be read; a run whose buffer is in memory costs no query.
 func (s runReads) follow(ctx context.Context, ref adapter.RunRef) (*mapping.Run, error) {
-	r, ok := s.log.Known(ref.RunID)
+	r, ok := s.log.Lookup(ref.RunID)
 	p := mapping.PrincipalOf(ctx)
 	if ok && r.Tenant == p.Tenant && !p.Limited() && (ref.ThreadID == "" || ref.ThreadID == r.ThreadID) {
 		return r, nil

@@ -24,7 +24,7 @@ type progress struct {
 // runLog holds and follows the log of a run; eventlog.Log implements it.
 type runLog interface {
 	runFollower
-	Pin(run *mapping.Run) (release func())
+	Retain(run *mapping.Run) (release func())
 }
 
 // stepEngine has parked runs go on; engine.Engine implements it.
@@ -144,7 +144,7 @@ func (s *progress) follow(ctx context.Context, p *stepRequest, i int, run mappin
 
 // lockstep does one upstream step.
 func (s *progress) lockstep(ctx context.Context, p *stepRequest, run mapping.Run) error {
-	defer s.log.Pin(&run)()
+	defer s.log.Retain(&run)()
 	fresh, err := s.engine.AwaitInactive(ctx, run)
 	if err != nil {
 		return err

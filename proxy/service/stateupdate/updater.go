@@ -31,7 +31,7 @@ type Engine interface {
 
 // Log has the states as they are logged, and those that wait on a thread; eventlog.Log implements it.
 type Log interface {
-	Watch(threadID string) eventlog.Watch
+	Watch(threadID string) eventlog.Waiter
 	WakeThread(threadID string)
 	Distance(ctx context.Context, threadID, checkpointID string) (*state.Fold, mapping.Checkpoint, store.Distance, error)
 	Keep(checkpointID string, f *state.Fold, d store.Distance)
