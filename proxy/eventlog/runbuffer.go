@@ -143,8 +143,8 @@ func (b *RunBuffer) trim() {
 	b.drop(from)
 }
 
-// readByAll returns how many entries, from the first, no follower needs any more; 0 while they are few, since to drop some is
-// to copy the others. A new follower may want the newest.
+// readByAll returns how many entries, from the first, no follower needs any more; 0 while they are few, since to drop
+// some is to copy the others. A new follower may want the newest.
 func (b *RunBuffer) readByAll() int {
 	if len(b.places) == 0 || len(b.entries) < 2*bufferTail {
 		return 0

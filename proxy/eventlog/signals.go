@@ -7,7 +7,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// threadSignals wake readers that wait for something to happen on a thread. Safe for concurrent use; the zero value is ready.
+// threadSignals wake readers that wait for something to happen on a thread. Safe for concurrent use; the zero value is
+// ready.
 type threadSignals struct {
 	mu sync.Mutex
 	of map[string]*threadSignal
@@ -52,8 +53,8 @@ func (b *threadSignals) next(one *threadSignal) <-chan struct{} {
 	return one.rung
 }
 
-// beside is closed at the next notification that is not for a run alone: readers of the run hear of what is published of it by
-// its buffer.
+// beside is closed at the next notification that is not for a run alone: readers of the run hear of what is published
+// of it by its buffer.
 func (b *threadSignals) beside(one *threadSignal, runID string) <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -65,7 +66,8 @@ func (b *threadSignals) beside(one *threadSignal, runID string) <-chan struct{} 
 	return rung
 }
 
-// notify wakes the readers of a thread. runID is the run that something was published of, where nothing else has happened.
+// notify wakes the readers of a thread. runID is the run that something was published of, where nothing else has
+// happened.
 func (b *threadSignals) notify(threadID, runID string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -99,8 +101,8 @@ func (one *threadSignal) notify(runID string) {
 func (l *Log) WakeThread(threadID string) { l.signals.notify(threadID, "") }
 
 // Waiter hears of a thread what happens in this process: that it is made, runs that wait, begin, are parked or end,
-// their entries, updates. Of other processes it hears what is logged of runs whose log is held here (Log.Retain), that a
-// run leaves the thread while others wait there, and the end of an update. Used by one goroutine; Leave must follow.
+// their entries, updates. Of other processes it hears what is logged of runs whose log is held here (Log.Retain), that
+// a run leaves the thread while others wait there, and the end of an update. Used by one goroutine; Leave must follow.
 type Waiter struct {
 	log    *Log
 	thread string

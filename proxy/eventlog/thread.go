@@ -144,9 +144,9 @@ func (r *threadReader) unlessGone(ctx context.Context, err error) error {
 	return err
 }
 
-// pollOthers yields what was logged after the position by others than the run that is followed, when the signal rang for
-// them or long after the last look (pollOf), and returns the channel that their next ring closes. It stops before an
-// event of the run itself: that is about to be published, and what follows it has its turn afterwards.
+// pollOthers yields what was logged after the position by others than the run that is followed, when the signal rang
+// for them or long after the last look (pollOf), and returns the channel that their next ring closes. It stops before
+// an event of the run itself: that is about to be published, and what follows it has its turn afterwards.
 func (r *threadReader) pollOthers(ctx context.Context, runID string, yield yielder) (<-chan struct{}, error) {
 	rung := r.signals.beside(r.signal, runID)
 	if rung == r.heard && time.Since(r.looked) < r.threadPoll {

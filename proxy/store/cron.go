@@ -210,7 +210,8 @@ func (s *Crons) Due(ctx context.Context, limit int) (list []mapping.Cron, now, n
 	return list, now, next, err
 }
 
-// Later lists the crons whose tick is to come, and those without one whose end is to come, with what Ticked and their schedules need. now is the time. All tenants.
+// Later lists the crons whose tick is to come, and those without one whose end is to come, with what Ticked and their
+// schedules need. now is the time. All tenants.
 func (s *Crons) Later(ctx context.Context) (list []mapping.Cron, now time.Time, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		list = nil

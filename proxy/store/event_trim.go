@@ -10,8 +10,8 @@ import (
 // tokensAtOnce bounds the tokens that one transaction removes.
 const tokensAtOnce = 2000
 
-// DeleteTokenEvents removes tokens (delta events) of runs that ended at before or earlier: what they added up to stays. It
-// does some of it, and reports whether there is more to do. All tenants.
+// DeleteTokenEvents removes tokens (delta events) of runs that ended at before or earlier: what they added up to stays.
+// It does some of it, and reports whether there is more to do. All tenants.
 func (s *Retention) DeleteTokenEvents(ctx context.Context, before time.Time) (more bool, err error) {
 	var todo []runKey
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {

@@ -48,8 +48,8 @@ var fixKey = store.IdempotencyKey{Text: "again", Route: "POST /threads", Sum: []
 // since names the version of the schema from which on a line of read.txt with this beginning can appear.
 var since = map[string]int{}
 
-// C7: this program reads every database that an earlier version wrote. testdata/upgrade has one database for each version
-// of the schema, with some of everything in it, and read.txt has what is read from them.
+// C7: this program reads every database that an earlier version wrote. testdata/upgrade has one database for each
+// version of the schema, with some of everything in it, and read.txt has what is read from them.
 //
 // A new migration needs the database of its version, made by the program that ends with it:
 //
@@ -96,8 +96,8 @@ func versions(t *testing.T) []int {
 	return list
 }
 
-// C7: bodies that an earlier version sealed are opened with its key and with no other. The fixture is written by -update
-// if it is missing.
+// C7: bodies that an earlier version sealed are opened with its key and with no other. The fixture is written by
+// -update if it is missing.
 func TestC7OlderSealedDatabaseIsRead(t *testing.T) {
 	t.Parallel()
 	const name, version = "testdata/upgrade/00001.sealed.db.gz", 1

@@ -15,8 +15,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Requests remembers the result of each request with an Idempotency-Key. The operation that makes something asks for the
-// key in its own transaction, so that only one of two requests makes it.
+// Requests remembers the result of each request with an Idempotency-Key. The operation that makes something asks for
+// the key in its own transaction, so that only one of two requests makes it.
 type Requests struct{ base *base }
 
 // keysKeptFor is how long the outcome of a request with an Idempotency-Key is remembered at least.
@@ -33,15 +33,15 @@ func CheckIdempotencyKey(text string) error {
 	return nil
 }
 
-// IdempotencyKey is an Idempotency-Key with what it is bound to beside the tenant: what kind of thing is made where, and the sum
-// of the request. The zero Key is none.
+// IdempotencyKey is an Idempotency-Key with what it is bound to beside the tenant: what kind of thing is made where,
+// and the sum of the request. The zero Key is none.
 type IdempotencyKey struct {
 	Text, Route string
 	Sum         []byte
 }
 
-// NewIdempotencyKey returns a client's key, bound to what is made where and to the request; without a text it is zero. The route
-// is a matter of what is made: a run that was asked for with wait is found again by a request that streams.
+// NewIdempotencyKey returns a client's key, bound to what is made where and to the request; without a text it is zero.
+// The route is a matter of what is made: a run that was asked for with wait is found again by a request that streams.
 func NewIdempotencyKey(text, route string, request any) IdempotencyKey {
 	if text == "" {
 		return IdempotencyKey{}
@@ -98,8 +98,8 @@ func recallKey(t *sqldb.Tx, tenant string, k IdempotencyKey) (made string, ok bo
 	return made, err == nil, err
 }
 
-// claimKey notes what a request is about to make, in place of an expired note, and returns "". Where there is a note of an
-// earlier request it returns what that one made. Of two requests at once one waits for the other.
+// claimKey notes what a request is about to make, in place of an expired note, and returns "". Where there is a note of
+// an earlier request it returns what that one made. Of two requests at once one waits for the other.
 func claimKey(t *sqldb.Tx, who mapping.Principal, k IdempotencyKey, making string) (made string, err error) {
 	if k.Text == "" {
 		return "", nil

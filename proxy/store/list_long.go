@@ -18,9 +18,9 @@ const (
 	wholeList = math.MaxInt
 )
 
-// longList is a list of rows that may be many and long. Which rows it has is decided at once. As many of them as there is
-// room for are kept as they were read; of those after them only the ids are, by which they are read again when the list
-// comes to them.
+// longList is a list of rows that may be many and long. Which rows it has is decided at once. As many of them as there
+// is room for are kept as they were read; of those after them only the ids are, by which they are read again when the
+// list comes to them.
 type longList[R any] struct {
 	Room int // bytes that may still be kept
 	Rows []R // of the first ids

@@ -82,8 +82,8 @@ func (s *Outbox) Claim(ctx context.Context, limit int, lease time.Duration, acce
 	return list, 0, err
 }
 
-// LongestDeliveryWait is the longest time between two attempts, leases included. A delivery that is due later was put off when
-// the clock was ahead.
+// LongestDeliveryWait is the longest time between two attempts, leases included. A delivery that is due later was put
+// off when the clock was ahead.
 const LongestDeliveryWait = time.Hour
 
 // takeBack has deliveries attempted that were put off when the clock was ahead.

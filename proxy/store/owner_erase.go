@@ -14,7 +14,8 @@ func (s *Owners) EraseThread(ctx context.Context, id string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error { return s.base.deleteThread(ctx, t, id, eraseThreadTraces) })
 }
 
-// eraseThreadTraces removes what a thread has left in tables that it does not take along: webhooks and idempotency keys.
+// eraseThreadTraces removes what a thread has left in tables that it does not take along: webhooks and idempotency
+// keys.
 func eraseThreadTraces(t *sqldb.Tx, thread int64) error {
 	return putAll(t, []string{
 		`DELETE FROM outbox WHERE tenant = (SELECT tenant FROM threads WHERE id = $1) AND run_id IN (SELECT run_id FROM runs WHERE thread = $1)`,

@@ -49,7 +49,8 @@ type OwnedFile struct {
 	key, blob                  int64
 }
 
-// Files returns some files of an owner's threads, those that come after one of them; the zero OwnedFile is before the first.
+// Files returns some files of an owner's threads, those that come after one of them; the zero OwnedFile is before the
+// first.
 func (s *Owners) Files(ctx context.Context, owner string, behind OwnedFile) (list []OwnedFile, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		list = nil

@@ -21,8 +21,8 @@ const (
 	ofOwnedItems = `r.tenant = $1 AND EXISTS (SELECT 1 FROM items i WHERE i.tenant = r.tenant AND i.namespace = r.namespace AND i.item_key = r.item_key AND i.owner = $2)`
 	// A webhook may outlive its run, and a key what it made.
 	ownedWebhooks = `r.tenant = $1 AND (r.owner = $2 OR r.thread_owner = $2)`
-	// The row of a key that another sent may name what the owner made, or end its route with the id of the thread or task
-	// asked for.
+	// The row of a key that another sent may name what the owner made, or end its route with the id of the thread or
+	// task asked for.
 	ownedKeys = `r.tenant = $1 AND (r.owner = $2 OR r.made_id IN (` + ownedIDs + `) OR substr(r.route, length(r.route) - 35) IN (
  SELECT thread_id FROM threads WHERE id IN ` + ownedThreads + ` UNION SELECT task_id FROM tasks WHERE id IN ` + ownedTasks + `))`
 	ownedIDs = `SELECT thread_id FROM threads WHERE id IN ` + ownedThreads + ` UNION SELECT run_id FROM runs WHERE id IN ` + ownedRuns +

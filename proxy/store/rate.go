@@ -13,8 +13,8 @@ import (
 // knows how high a rate is.
 type Rates struct{ base *base }
 
-// clockSetBack is by how many microseconds a line is used up beyond the present where the clock was set back. Operations
-// that end in another order than they began are much closer.
+// clockSetBack is by how many microseconds a line is used up beyond the present where the clock was set back.
+// Operations that end in another order than they began are much closer.
 const clockSetBack = 60_000_000
 
 // Take shortens by cost a line that grows with the clock of the database up to span. wait, where it is not zero, is how

@@ -30,9 +30,9 @@ type Claimed struct {
 	Running time.Duration
 }
 
-// ClaimNext claims the oldest run that may start now: pending and due, first in its thread, nothing active there, agent not
-// in full; or one whose owner's lease has ended. All tenants. c is nil when there is none; next is when the earliest
-// delayed run is due (zero: none).
+// ClaimNext claims the oldest run that may start now: pending and due, first in its thread, nothing active there, agent
+// not in full; or one whose owner's lease has ended. All tenants. c is nil when there is none; next is when the
+// earliest delayed run is due (zero: none).
 func (s *Claims) ClaimNext(ctx context.Context, full []string) (c *Claimed, next time.Time, err error) {
 	// Looking does not take the writer's time; what was seen is looked at again there.
 	var due int64

@@ -34,8 +34,8 @@ type CreateRun struct {
 type QueueLimits struct{ Agent, AgentKey, AgentTenant, Thread, All int }
 
 // Answers is what an answer was given to: the run that asked, which must still be the newest of its task, and those of
-// its questions that must still be open on the thread. Else it is a Conflict no_pending_interrupt: a question is answered
-// once. The zero value asks for nothing.
+// its questions that must still be open on the thread. Else it is a Conflict no_pending_interrupt: a question is
+// answered once. The zero value asks for nothing.
 type Answers struct {
 	Run  string
 	Open []mapping.Interrupt

@@ -42,8 +42,8 @@ type Options struct {
 }
 
 // Store is the record of everything. Safe for concurrent use. Every operation is scoped to what the principal in its
-// context (mapping.PrincipalOf) may see (see scope), unless its comment says otherwise. Errors the caller may show are
-// *mapping.Error.
+// context (mapping.PrincipalOf) may see (tables.Scope), unless its comment says otherwise. Errors the caller may show
+// are *mapping.Error.
 //
 // Its operations are methods of its parts, one for each noun; what concerns the whole database is its own. A package
 // that needs a few parts is given those.

@@ -100,7 +100,7 @@ type Threads struct{ base *base }
 // threadRow is a thread with its key.
 type threadRow struct {
 	key    int64
-	agents string // see scope
+	agents string // see tables.Scope
 	size   int    // bytes of what may be long
 	mapping.Thread
 }

@@ -5,8 +5,8 @@
 // # Scope
 //
 // A Scope is the rows that the caller of an operation sees, as conditions of statements: the tenant of the principal,
-// the agents that it may use, and whether it sees only its own rows. Every operation that finds a row by an id from outside
-// uses it, so that neither a face nor the service can forget it. A row out of sight is not found (404).
+// the agents that it may use, and whether it sees only its own rows. Every operation that finds a row by an id from
+// outside uses it, so that neither a face nor the service can forget it. A row out of sight is not found (404).
 //
 //   - A thread belongs to each agent that a run or a task of it was made for, and to the one that its metadata named as
 //     graph_id when it was made (threads.agents). These stay when the runs are deleted. A copy belongs to the same

@@ -11,8 +11,8 @@ func withOwner(text, narrow string) string { return strings.Replace(text, "{of}"
 const (
 	// longCount is what may be counted at each refusal.
 	longCount = 5 * time.Millisecond
-	// recountRest is how many times as long as a count took nothing is counted again: a client that goes on asking at a full
-	// quota takes at most a twentieth of the writer's time.
+	// recountRest is how many times as long as a count took nothing is counted again: a client that goes on asking at a
+	// full quota takes at most a twentieth of the writer's time.
 	recountRest = 20
 )
 
