@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/complaint"
-	"github.com/apbridge/apbridge/proxy/store/cron"
+	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
 
@@ -28,7 +28,7 @@ const (
 
 // Crons makes the runs of crons as they are due.
 type Crons struct {
-	crons   *cron.Table
+	crons   *store.Crons
 	callers func() config.Auth
 	tick    func(context.Context, mapping.Cron) error
 	looked  time.Time // when ticks were taken back last
@@ -37,7 +37,7 @@ type Crons struct {
 
 // NewCrons returns Crons over a table for the callers that are configured at the time. tick makes the run of a cron's
 // tick, under the principal of ctx; it must make it once however often it is called for one tick.
-func NewCrons(table *cron.Table, callers func() config.Auth, tick func(ctx context.Context, c mapping.Cron) error, logger *zap.Logger) *Crons {
+func NewCrons(table *store.Crons, callers func() config.Auth, tick func(ctx context.Context, c mapping.Cron) error, logger *zap.Logger) *Crons {
 	return &Crons{crons: table, callers: callers, tick: tick, zap: logger.Named("crons")}
 }
 

@@ -10,8 +10,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/chore"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/cron"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 	"go.uber.org/zap"
@@ -58,7 +56,7 @@ func newReplicasUntil(t *testing.T, dsn string, n int, end time.Time) *replicas 
 	}
 	c := mapping.Cron{ID: mapping.NewID(), Agent: "a", AssistantID: "a", Schedule: "*/5 * * * *", Enabled: true, End: end}
 	c.Next, _ = chore.NextTick(c, r.all[0].st.Now())
-	if _, err := r.all[0].st.Crons.Create(t.Context(), c, idempotency.Key{}); err != nil {
+	if _, err := r.all[0].st.Crons.Create(t.Context(), c, store.IdempotencyKey{}); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -112,7 +110,7 @@ func TestACronGoesOnAfterAClockWasPastItsEnd(t *testing.T) {
 // next wants the cron to tick as its schedule has it.
 func (r *replicas) next(what string) {
 	r.t.Helper()
-	list, _, err := r.all[0].st.Crons.List(r.t.Context(), cron.Query{})
+	list, _, err := r.all[0].st.Crons.List(r.t.Context(), store.CronQuery{})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -160,7 +160,7 @@ func (w *Retention) retain(ctx context.Context, now time.Time) error {
 	}
 	for more := keep.Events > 0; more; {
 		var err error
-		if more, err = w.removals.TrimTokens(ctx, now.Add(-keep.Events)); err != nil {
+		if more, err = w.removals.DeleteTokenEvents(ctx, now.Add(-keep.Events)); err != nil {
 			return err
 		}
 	}

@@ -68,7 +68,7 @@ func TestARunToBeDeletedGoesFiveSecondsAfterItsEnd(t *testing.T) {
 		b.want(t, r.ThreadID, true, "after 4 s")
 		time.Sleep(3 * time.Second)
 		b.want(t, r.ThreadID, false, "after 7 s")
-		if _, ok := b.log.Known(r.ID); ok {
+		if _, ok := b.log.Lookup(r.ID); ok {
 			t.Error("the run is still in memory")
 		}
 	})

@@ -12,10 +12,10 @@ import (
 
 // StartRequest asks for a run. New has everything that must survive; Text belongs to the first step only.
 type StartRequest struct {
-	New      *store.RunCreation // Run, Thread, Task, strategy and idempotency are filled in; nil if the run exists
-	Input    *rule.Input        // InputOf(New.Run), so that it is read once; nil if it has to be read
-	Recalled *memory.Recalled   // Recall for New.Run, so that it is read once; nil if it has to be read
-	Text     *string            // the words of a v1 client, verbatim; nil for none
+	New      *store.CreateRun // Run, Thread, Task, strategy and idempotency are filled in; nil if the run exists
+	Input    *rule.Input      // InputOf(New.Run), so that it is read once; nil if it has to be read
+	Recalled *memory.Recalled // Recall for New.Run, so that it is read once; nil if it has to be read
+	Text     *string          // the words of a v1 client, verbatim; nil for none
 
 	next   *StepInput // set for a further step of a parked run
 	parked bool       // the run was parked until now
@@ -26,7 +26,7 @@ type StartRequest struct {
 
 // Begin makes the run durable and starts it if its thread and its agent are free. It returns before the run has done
 // anything. It completes o, which is used once.
-func (e *Engine) Begin(ctx context.Context, o *StartRequest) (*store.Created, error) {
+func (e *Engine) Begin(ctx context.Context, o *StartRequest) (*store.CreateRunResult, error) {
 	giveBack, err := e.admit(ctx, 1)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (e *Engine) Begin(ctx context.Context, o *StartRequest) (*store.Created, er
 }
 
 // BeginAll is Begin for several runs, all or none. No run starts before all are durable.
-func (e *Engine) BeginAll(ctx context.Context, list []*StartRequest) ([]*store.Created, error) {
+func (e *Engine) BeginAll(ctx context.Context, list []*StartRequest) ([]*store.CreateRunResult, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -58,8 +58,8 @@ func (e *Engine) BeginAll(ctx context.Context, list []*StartRequest) ([]*store.C
 	if err != nil {
 		return nil, err
 	}
-	agents, runs := make([]*Agent, 0, len(list)), make([]*store.RunCreation, 0, len(list))
-	refused := func(err error) ([]*store.Created, error) {
+	agents, runs := make([]*Agent, 0, len(list)), make([]*store.CreateRun, 0, len(list))
+	refused := func(err error) ([]*store.CreateRunResult, error) {
 		giveBack(len(list))
 		for i, agent := range agents {
 			e.returnSlot(agent, runs[i].Claim)
@@ -141,7 +141,7 @@ var filesKey = []byte(`"files"`)
 
 // startOrQueue starts a run that was claimed with its creation. A pending run is left to the dispatcher, which looks as
 // soon as the run may start. Runs that it displaces are ended.
-func (e *Engine) startOrQueue(ctx context.Context, agent *Agent, o *StartRequest, c *store.Created) {
+func (e *Engine) startOrQueue(ctx context.Context, agent *Agent, o *StartRequest, c *store.CreateRunResult) {
 	mapping.NoteObject(ctx, "thread", c.Run.ThreadID)
 	mapping.NoteObject(ctx, "run", c.Run.ID)
 	if c.Run.Options.Resuming {

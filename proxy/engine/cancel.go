@@ -67,14 +67,14 @@ func (e *Engine) Unqueue(ctx context.Context, r *mapping.Run) (bool, error) {
 	if err := e.store.Runs.Delete(ctx, r.ThreadID, r.ID); err != nil {
 		return false, err
 	}
-	e.log.Removed(r.ID)
+	e.log.Evict(r.ID)
 	return true, nil
 }
 
 // stopRun stops the run wherever it is: executing here or elsewhere, pending, or parked. The run may move between these
 // in the meantime. Its log is pinned so that other processes notify this one.
 func (e *Engine) stopRun(ctx context.Context, r *mapping.Run, how Cancellation) error {
-	defer e.log.Pin(r)()
+	defer e.log.Retain(r)()
 	watch := e.log.Watch(r.ThreadID)
 	defer watch.Leave()
 	for asked := false; ; {

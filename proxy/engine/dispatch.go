@@ -158,7 +158,7 @@ func (d *dispatcher) claim(ctx context.Context) (*store.Claimed, *Agent, time.Ti
 			full = append(full, name)
 		}
 	}
-	c, due, err := e.store.Claims.Next(ctx, full)
+	c, due, err := e.store.Claims.ClaimNext(ctx, full)
 	for name, a := range held {
 		if c == nil || name != c.Run.Agent {
 			a.slots.release()

@@ -136,7 +136,7 @@ func order(threadID string, s mapping.Strategy) *engine.StartRequest {
 		Metadata: json.RawMessage(`{}`), Kwargs: json.RawMessage(`{"input":{"messages":[{"type":"human","content":"hi"}]}}`),
 		Flavour: "langgraph",
 	}
-	o := &engine.StartRequest{New: &store.RunCreation{}}
+	o := &engine.StartRequest{New: &store.CreateRun{}}
 	o.New.Run = r
 	o.New.Thread = &mapping.Thread{ID: threadID, Metadata: json.RawMessage(`{}`), Config: json.RawMessage(`{}`), CreatedAt: now, UpdatedAt: now, Status: mapping.ThreadIdle}
 	o.New.Task = &mapping.Task{ID: id, ThreadID: threadID, Agent: "a", AdditionalInput: json.RawMessage(`{}`), CreatedAt: now, UpdatedAt: now}

@@ -35,5 +35,5 @@ func (e *Engine) KeepWatchingIdle(ctx context.Context) { e.watchIdle(ctx) }
 
 // IdleOver has a run's clock go off.
 func (e *Engine) IdleOver(r mapping.Run) {
-	e.idleOver(store.PulledRun{ID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Tenant: r.Tenant, Owner: r.Owner})
+	e.idleOver(store.PolledRun{ID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Tenant: r.Tenant, Owner: r.Owner})
 }

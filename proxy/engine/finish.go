@@ -10,7 +10,6 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"go.uber.org/zap"
 )
 
@@ -213,7 +212,7 @@ func (e *Engine) retention(r *mapping.Run, out mapping.Outcome) time.Duration {
 
 // webhook returns a run's webhook. It returns nil if the body cannot be written, which does not keep the run from
 // ending.
-func (e *Engine) webhook(r *mapping.Run, out mapping.Outcome, now time.Time, state *state.Fold) *outbox.Webhook {
+func (e *Engine) webhook(r *mapping.Run, out mapping.Outcome, now time.Time, state *state.Fold) *store.Webhook {
 	var err error
 	if state == nil {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(e.runContext(e.root, r)), 5*time.Second)
@@ -230,5 +229,5 @@ func (e *Engine) webhook(r *mapping.Run, out mapping.Outcome, now time.Time, sta
 		e.logger.Error("a webhook body could not be written", errField(err), runField(r.ID))
 		return nil
 	}
-	return &outbox.Webhook{URL: r.Options.Webhook, Body: body}
+	return &store.Webhook{URL: r.Options.Webhook, Body: body}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
+	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
@@ -107,7 +107,7 @@ func (b *bench) grownBy(t *testing.T, thread string) (bytes int64) {
 		return n
 	}
 	with := size()
-	copied, err := b.st.Threads.Copy(t.Context(), thread, mapping.NewID(), idempotency.Key{})
+	copied, err := b.st.Threads.Copy(t.Context(), thread, mapping.NewID(), store.IdempotencyKey{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,11 +27,11 @@ func (e *Engine) StartIdleTimer(r mapping.Run) {
 func (e *Engine) StopIdleTimer(runID string) { e.idle.cancel(runID) }
 
 func (e *Engine) restartIdleTimer(r *mapping.Run, agent *Agent) {
-	e.cancelIn(agent.Config.Stepping.Idle, store.PulledRun{ID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Tenant: r.Tenant, Owner: r.Owner})
+	e.cancelIn(agent.Config.Stepping.Idle, store.PolledRun{ID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Tenant: r.Tenant, Owner: r.Owner})
 }
 
 // cancelIn cancels the run after d, unless a step of it is asked for before. A d of 0 is never.
-func (e *Engine) cancelIn(d time.Duration, r store.PulledRun) {
+func (e *Engine) cancelIn(d time.Duration, r store.PolledRun) {
 	e.idle.set(r.ID, d, func() { e.runs.spawn(func() { e.idleOver(r) }) })
 }
 
@@ -60,7 +60,7 @@ func (e *Engine) watchIdle(ctx context.Context) {
 }
 
 // idleOver cancels a run whose timer has fired. If it cannot be cancelled it is tried again.
-func (e *Engine) idleOver(r store.PulledRun) {
+func (e *Engine) idleOver(r store.PolledRun) {
 	ctx, stop := context.WithTimeout(mapping.WithPrincipal(e.root, mapping.Principal{ID: r.Owner, Tenant: r.Tenant}), cancelGrace)
 	defer stop()
 	rest, err := e.cancelIdle(ctx, r)
@@ -75,7 +75,7 @@ func (e *Engine) idleOver(r store.PulledRun) {
 
 // cancelIdle cancels a run whose client is idle for too long. Otherwise it returns how long the client may still be
 // idle.
-func (e *Engine) cancelIdle(ctx context.Context, p store.PulledRun) (rest time.Duration, err error) {
+func (e *Engine) cancelIdle(ctx context.Context, p store.PolledRun) (rest time.Duration, err error) {
 	r, err := e.store.Runs.Get(ctx, p.ThreadID, p.ID)
 	if err != nil {
 		return 0, err

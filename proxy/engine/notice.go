@@ -34,7 +34,7 @@ func (e *Engine) heard(ctx context.Context, n store.Notice) {
 			e.stopRequested(ctx)
 		}
 	case store.NoticeGone:
-		e.log.Removed(n.About)
+		e.log.Evict(n.About)
 	case store.NoticeDue:
 		e.store.RingDue(n.About)
 	default:

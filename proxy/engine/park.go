@@ -46,7 +46,7 @@ func (e *Engine) awaitSlot(ctx context.Context, agent *Agent) error {
 
 // claimParked claims a parked run. The caller holds a slot of the agent, which is released if the claim fails.
 func (e *Engine) claimParked(ctx context.Context, runID string, agent *Agent) (*store.Claimed, error) {
-	c, err := e.store.Claims.TakeParked(ctx, runID)
+	c, err := e.store.Claims.ClaimParked(ctx, runID)
 	if err != nil {
 		e.returnSlot(agent, true)
 		return nil, err
@@ -78,7 +78,7 @@ func (e *Engine) cancelParked(ctx context.Context, r *mapping.Run, how Cancellat
 }
 
 // AwaitInactive waits until an active run is parked or has ended, and returns it. A run of another process is noticed
-// at once if its log is pinned here (eventlog.Log.Pin).
+// at once if its log is pinned here (eventlog.Log.Retain).
 func (e *Engine) AwaitInactive(ctx context.Context, r mapping.Run) (mapping.Run, error) {
 	watch := e.log.Watch(r.ThreadID)
 	defer watch.Leave()

@@ -53,7 +53,7 @@ func TestA5_DisplacedAcrossADeath(t *testing.T) {
 }
 
 // createdBy makes a run as a process does that dies right after.
-func createdBy(t *testing.T, path string, n *store.RunCreation) mapping.Run {
+func createdBy(t *testing.T, path string, n *store.CreateRun) mapping.Run {
 	t.Helper()
 	st, err := store.Open(t.Context(), path, store.Options{}, zap.NewNop())
 	if err != nil {

@@ -137,7 +137,7 @@ func TestShutdownDoesNotWaitForARunThatHangs(t *testing.T) {
 	if s := b.status(t, r); s != mapping.RunRunning {
 		t.Errorf("the run is %s, want it handed over as running", s)
 	}
-	if c, _, err := b.st.Claims.Next(t.Context(), nil); err != nil || c == nil || c.Run.ID != r.ID || !c.Taken {
+	if c, _, err := b.st.Claims.ClaimNext(t.Context(), nil); err != nil || c == nil || c.Run.ID != r.ID || !c.Taken {
 		t.Errorf("the next process would get %+v, %v", c, err)
 	}
 }

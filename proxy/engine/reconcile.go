@@ -102,7 +102,7 @@ func (e *Engine) freeHeldRuns(ctx context.Context) error {
 	defer e.held.mu.Unlock()
 	before := e.held.fences
 	certain := e.claims.doneBefore(e.held.epoch)
-	held, err := e.store.Claims.Held(ctx)
+	held, err := e.store.Claims.ListHeld(ctx)
 	if err != nil {
 		return err
 	}

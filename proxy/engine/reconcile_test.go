@@ -7,7 +7,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
@@ -57,7 +56,7 @@ func TestClaimUnderWayIsNotTakenForOrphaned(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			list, err := b.st.Claims.Held(t.Context())
+			list, err := b.st.Claims.ListHeld(t.Context())
 			if err != nil || len(list) != 1 {
 				t.Errorf("%d runs are held, want the one whose claim is under way; %v", len(list), err)
 			}
@@ -88,7 +87,7 @@ func TestStepUnderWayIsNotTakenForOrphaned(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if list, err := b.st.Claims.Held(t.Context()); err != nil || len(list) != 1 {
+	if list, err := b.st.Claims.ListHeld(t.Context()); err != nil || len(list) != 1 {
 		t.Errorf("%d runs are held, want the one whose claim is under way; %v", len(list), err)
 	}
 	w.Deliver()
@@ -110,7 +109,7 @@ func (b *bench) holdClaim(t *testing.T, w *storetest.Wire, r mapping.Run, contin
 	case <-t.Context().Done():
 	}
 	eventually(t, "the claim", func() bool {
-		list, err := b.st.Claims.Held(t.Context())
+		list, err := b.st.Claims.ListHeld(t.Context())
 		return err == nil && len(list) == 1 || len(continued) == 1
 	})
 	return len(continued) == 0
@@ -136,7 +135,7 @@ func TestRunAfterAnUpdateThatIsOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		token, err := b.st.States.Hold(t.Context(), th.ID, "", idempotency.Key{})
+		token, err := b.st.States.Hold(t.Context(), th.ID, "", store.IdempotencyKey{})
 		if err != nil {
 			t.Fatal(err)
 		}

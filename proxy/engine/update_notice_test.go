@@ -7,7 +7,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
@@ -33,7 +32,7 @@ func heardToEnd(t *testing.T, here, there *bench, end func(thread, token string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := there.st.States.Hold(t.Context(), th.ID, "", idempotency.Key{})
+	token, err := there.st.States.Hold(t.Context(), th.ID, "", store.IdempotencyKey{})
 	if err != nil {
 		t.Fatal(err)
 	}

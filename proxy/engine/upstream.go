@@ -15,7 +15,7 @@ func (e *Engine) OnRemoved(removed func(tenant, taskID string)) { e.taskRemoved 
 
 // runRemoved drops what this process holds of a removed run.
 func (e *Engine) runRemoved(r mapping.Run) {
-	e.log.Removed(r.ID)
+	e.log.Evict(r.ID)
 	e.log.WakeThread(r.ThreadID) // its log need not have been in memory
 	e.taskRemoved(r.Tenant, r.TaskID)
 }

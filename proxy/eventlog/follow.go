@@ -151,7 +151,7 @@ func (l *Log) lost(run *mapping.Run, err error) error {
 	if mapping.Classify(err).Class != mapping.NotFound {
 		return err
 	}
-	l.Removed(run.ID)
+	l.Evict(run.ID)
 	return errDeleted(run.ID)
 }
 

@@ -169,7 +169,7 @@ func TestAPendingRunIsFollowedBeforeItStarts(t *testing.T) {
 	if list, err := b.Read(t.Context(), &c.Run, 0); err != nil || len(list) != 0 {
 		t.Fatalf("a pending run has %d entries, %v", len(list), err)
 	}
-	claimed, _, err := b.st.Claims.Next(t.Context(), nil)
+	claimed, _, err := b.st.Claims.ClaimNext(t.Context(), nil)
 	if err != nil || claimed == nil {
 		t.Fatal(claimed, err)
 	}
@@ -234,10 +234,10 @@ func TestARunDeletedWhileItIsRead(t *testing.T) {
 	w := b.own(c.Run, c.Claimed.Fence, c.Claimed.Logged)
 	rd := b.follow(c.Run, 0)
 	<-rd.got
-	b.Removed(c.Run.ID)
+	b.Evict(c.Run.ID)
 	notFound(rd)
 	b.Release(w.buffer)
-	if _, known := b.Known(c.Run.ID); known {
+	if _, known := b.Lookup(c.Run.ID); known {
 		t.Error("a removed run came back when its execution left")
 	}
 	p := b.create(false)
@@ -295,7 +295,7 @@ func TestReadersAndExecutionsRace(t *testing.T) {
 		for range 3 {
 			readers = append(readers, b.follow(c.Run, 0))
 		}
-		claimed, _, err := b.st.Claims.Next(t.Context(), nil)
+		claimed, _, err := b.st.Claims.ClaimNext(t.Context(), nil)
 		if err != nil || claimed == nil {
 			t.Fatal(claimed, err)
 		}
@@ -345,7 +345,7 @@ func TestStatesAreReadFromMemoryAndFromTheStoreAlike(t *testing.T) {
 	}
 }
 
-// C5: no bell rings for a run that another process executes: its reader looks at the store by itself, later but
+// C5: no signal rings for a run that another process executes: its reader looks at the store by itself, later but
 // completely.
 func TestC5ReaderThatNoBellRingsFor(t *testing.T) {
 	t.Parallel()

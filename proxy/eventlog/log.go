@@ -31,7 +31,7 @@ type Log struct {
 	threadPoll time.Duration // see pollOf
 
 	readers readers
-	bells   bells
+	signals threadSignals
 
 	mu   sync.Mutex
 	live map[string]*RunBuffer // buffers that are read or written to
@@ -72,9 +72,9 @@ func (l *Log) Acquire(run *mapping.Run) *RunBuffer {
 	return t
 }
 
-// Pin keeps in memory what is there of a run's log until release is called, so that what follows a position that was
+// Retain keeps in memory what is there of a run's log until release is called, so that what follows a position that was
 // read need not come from the store.
-func (l *Log) Pin(run *mapping.Run) (release func()) {
+func (l *Log) Retain(run *mapping.Run) (release func()) {
 	t := l.use(run)
 	return func() { l.leave(t) }
 }
@@ -95,7 +95,7 @@ func (l *Log) use(run *mapping.Run) *RunBuffer {
 		if t, ok = l.kept.take(run.ID); !ok {
 			t = newRunBuffer(run)
 			thread, id := run.ThreadID, run.ID // not all of the run, which the buffer has
-			t.published = func() { l.bells.ring(thread, id) }
+			t.published = func() { l.signals.notify(thread, id) }
 		}
 		l.live[run.ID] = t
 	}
@@ -111,13 +111,13 @@ func (l *Log) leave(t *RunBuffer) {
 		return
 	}
 	delete(l.live, t.run.ID)
-	if bytes, worth := t.weighs(); worth {
+	if bytes, worth := t.cacheCost(); worth {
 		l.kept.add(t.run.ID, t, bytes)
 	}
 }
 
-// Removed forgets a deleted run and ends its readers.
-func (l *Log) Removed(runID string) {
+// Evict forgets a deleted run and ends its readers.
+func (l *Log) Evict(runID string) {
 	l.mu.Lock()
 	t, ok := l.live[runID]
 	delete(l.live, runID)
@@ -154,12 +154,12 @@ func (l *Log) WakeAll() {
 	for _, t := range buffers {
 		t.wake()
 	}
-	l.bells.ringAll()
+	l.signals.notifyAll()
 }
 
-// Known returns a run whose buffer is in memory, as it was when it began; its status may have changed since. It must
+// Lookup returns a run whose buffer is in memory, as it was when it began; its status may have changed since. It must
 // not be changed.
-func (l *Log) Known(runID string) (*mapping.Run, bool) {
+func (l *Log) Lookup(runID string) (*mapping.Run, bool) {
 	l.mu.Lock()
 	t, ok := l.live[runID]
 	l.mu.Unlock()

@@ -55,10 +55,10 @@ func (b *bench) again() {
 }
 
 // create makes a run on a thread of its own; claimed: started by this process.
-func (b *bench) create(claimed bool) *store.Created {
+func (b *bench) create(claimed bool) *store.CreateRunResult {
 	b.t.Helper()
 	id, thread, empty := mapping.NewID(), mapping.NewID(), json.RawMessage(`{}`)
-	n := &store.RunCreation{
+	n := &store.CreateRun{
 		Run:    mapping.Run{ID: id, ThreadID: thread, TaskID: id, Agent: "a", Metadata: empty, Kwargs: empty},
 		Thread: &mapping.Thread{ID: thread}, Task: &mapping.Task{ID: id, ThreadID: thread, Agent: "a"},
 		Claim: claimed, Events: []mapping.Event{{Kind: mapping.KindStarted}},

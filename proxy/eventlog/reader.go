@@ -13,7 +13,7 @@ type reader struct {
 	*Log
 	buffer *RunBuffer
 	seq    int64         // everything up to here was yielded or not asked for
-	place  *place        // nil: it does not follow
+	place  *cursor       // nil: it does not follow
 	seen   view          // of the buffer, when it was looked at last: what to wait for next
 	fold   *state.Fold   // the state at seq; nil: not known
 	poll   time.Duration // until the next look at the store

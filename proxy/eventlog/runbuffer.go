@@ -38,13 +38,13 @@ type RunBuffer struct {
 	stalled error         // why the run's end cannot be written at the moment; nil: nothing is known of that
 	owners  int           // executions in this process that publish
 	begun   chan struct{} // closed by Begin of the first of them, or when it has left; nil: that was
-	places  []*place      // of the readers of this process that follow entry by entry
-	changed *ring         // of the next publication
+	places  []*cursor     // of the readers of this process that follow entry by entry
+	changed *signal       // of the next publication
 	settled chan struct{} // closed when the run ends or goes, or its execution leaves it
 }
 
 func newRunBuffer(run *mapping.Run) *RunBuffer {
-	return &RunBuffer{run: *run, changed: newRing(), settled: make(chan struct{})}
+	return &RunBuffer{run: *run, changed: newSignal(), settled: make(chan struct{})}
 }
 
 // Begin notes what there is before an execution publishes anything: the state before the run's first event and, when
@@ -107,10 +107,10 @@ func (b *RunBuffer) publish(entries []*state.Entry) {
 		b.ended = b.ended || e.Kind == mapping.KindEnd
 	}
 	b.stalled = nil
-	b.cut()
+	b.trim()
 	b.wakeLocked()
 	if b.ended {
-		b.settle()
+		b.notifyDone()
 	}
 }
 
@@ -121,18 +121,18 @@ func (b *RunBuffer) Stall(err error) {
 	defer b.mu.Unlock()
 	b.stalled = err
 	b.wakeLocked()
-	b.settle()
+	b.notifyDone()
 }
 
-// settle must be called with the lock held.
-func (b *RunBuffer) settle() {
+// notifyDone must be called with the lock held.
+func (b *RunBuffer) notifyDone() {
 	close(b.settled)
 	b.settled = make(chan struct{})
 }
 
-// cut drops what every follower has got, and the older half when there is too much even so.
-func (b *RunBuffer) cut() {
-	b.drop(b.passed())
+// trim drops entries that every follower has read. If the buffer is still too large, it drops the older half.
+func (b *RunBuffer) trim() {
+	b.drop(b.readByAll())
 	if len(b.entries) <= bufferEntries && b.bytes <= bufferBytes {
 		return
 	}
@@ -143,9 +143,9 @@ func (b *RunBuffer) cut() {
 	b.drop(from)
 }
 
-// passed is how many entries, from the first, no follower needs any more; 0 while they are few, since to drop some is
-// to copy the others. A new follower may want the newest.
-func (b *RunBuffer) passed() int {
+// readByAll returns how many entries, from the first, no follower needs any more; 0 while they are few, since to drop
+// some is to copy the others. A new follower may want the newest.
+func (b *RunBuffer) readByAll() int {
 	if len(b.places) == 0 || len(b.entries) < 2*bufferTail {
 		return 0
 	}
@@ -187,7 +187,7 @@ func weight(e *state.Entry) int {
 func (b *RunBuffer) wakeLocked() {
 	b.changed.at = time.Now()
 	close(b.changed.done)
-	b.changed = newRing()
+	b.changed = newSignal()
 }
 
 // wake wakes the readers although nothing was published.
@@ -197,13 +197,13 @@ func (b *RunBuffer) wake() {
 	b.wakeLocked()
 }
 
-// ring is one waking of readers.
-type ring struct {
+// signal is one waking of readers.
+type signal struct {
 	done chan struct{} // closed when it is rung
 	at   time.Time     // when that was; to be read after done
 }
 
-func newRing() *ring { return &ring{done: make(chan struct{})} }
+func newSignal() *signal { return &signal{done: make(chan struct{})} }
 
 // view is what a reader sees of a buffer at one moment.
 type view struct {
@@ -214,12 +214,12 @@ type view struct {
 	stalled error
 	owned   bool
 	changed <-chan struct{}
-	ring    *ring // of changed
+	ring    *signal // of changed
 	settled <-chan struct{}
 }
 
 // after returns the entries with Seq > seq. by, which may be nil, has got all before them.
-func (b *RunBuffer) after(seq int64, by *place) view {
+func (b *RunBuffer) after(seq int64, by *cursor) view {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if by != nil {
@@ -270,27 +270,27 @@ func (b *RunBuffer) own(n int) {
 	if b.owners == 0 {
 		b.begin()
 		b.stalled = nil
-		b.settle()
+		b.notifyDone()
 	}
 }
 
-// place is how far a follower had got when it looked last. It is the buffer's to read and write.
-type place struct{ seq int64 }
+// cursor is how far a follower had got when it looked last. It is the buffer's to read and write.
+type cursor struct{ seq int64 }
 
 // follow is called by a reader that wants every entry after seq as it comes, before it flushes and reads; a call of
 // unfollow must come later.
-func (b *RunBuffer) follow(seq int64) *place {
+func (b *RunBuffer) follow(seq int64) *cursor {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	p := &place{seq}
+	p := &cursor{seq}
 	b.places = append(b.places, p)
 	return p
 }
 
-func (b *RunBuffer) unfollow(p *place) {
+func (b *RunBuffer) unfollow(p *cursor) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.places = slices.DeleteFunc(b.places, func(q *place) bool { return q == p })
+	b.places = slices.DeleteFunc(b.places, func(q *cursor) bool { return q == p })
 }
 
 // Followed reports whether a reader in this process wants every entry as it comes, and not just the end.
@@ -300,8 +300,8 @@ func (b *RunBuffer) Followed() bool {
 	return len(b.places) > 0
 }
 
-// weighs is what is kept when the buffer is, and whether it is worth keeping.
-func (b *RunBuffer) weighs() (bytes int, worth bool) {
+// cacheCost returns the bytes that a kept buffer takes, and whether it is worth keeping.
+func (b *RunBuffer) cacheCost() (bytes int, worth bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	bytes = b.bytes + len(b.run.Kwargs) + len(b.run.Options.Input) + len(b.run.Options.Config) + len(b.run.Options.Context)
@@ -317,5 +317,5 @@ func (b *RunBuffer) remove() {
 	defer b.mu.Unlock()
 	b.gone = true
 	b.wakeLocked()
-	b.settle()
+	b.notifyDone()
 }

@@ -15,7 +15,7 @@ const (
 	// pollThread bounds how long what other processes did goes unnoticed by those that wait for something on a thread:
 	// no notice tells of a run that begins or of a deletion, and notices may be lost.
 	pollThread = 2 * time.Second
-	// pollAlone is pollThread of a thread that no other process writes to: each write rings its bell.
+	// pollAlone is pollThread of a thread that no other process writes to: each write rings its signal.
 	pollAlone = time.Minute
 )
 
@@ -50,10 +50,10 @@ func (l *Log) AwaitThread(ctx context.Context, threadID string) error {
 // that is deleted meanwhile nothing more is yielded. idle means the same as in Follow.
 func (l *Log) FollowThread(ctx context.Context, threadID string, after int64, idle func()) iter.Seq2[*state.Entry, error] {
 	return func(yield func(*state.Entry, error) bool) {
-		r := &threadReader{Log: l, thread: threadID, seq: after, bell: l.bells.enter(threadID), idle: idle}
-		defer l.bells.leave(threadID)
+		r := &threadReader{Log: l, thread: threadID, seq: after, signal: l.signals.enter(threadID), idle: idle}
+		defer l.signals.leave(threadID)
 		for {
-			rung := l.bells.next(r.bell)
+			rung := l.signals.next(r.signal)
 			more, err := r.advance(ctx, yield)
 			if r.left {
 				return
@@ -79,7 +79,7 @@ var errLeft = errors.New("no more is wanted")
 type threadReader struct {
 	*Log
 	thread string
-	bell   *bell
+	signal *threadSignal
 	seq    int64       // everything up to here was yielded or not asked for
 	fold   *state.Fold // the state at seq; nil: not known
 	left   bool        // no more is wanted
@@ -144,11 +144,11 @@ func (r *threadReader) unlessGone(ctx context.Context, err error) error {
 	return err
 }
 
-// pollOthers yields what was logged after the position by others than the run that is followed, when the bell rang for
-// them or long after the last look (pollOf), and returns the channel that their next ring closes. It stops before an
-// event of the run itself: that is about to be published, and what follows it has its turn afterwards.
+// pollOthers yields what was logged after the position by others than the run that is followed, when the signal rang
+// for them or long after the last look (pollOf), and returns the channel that their next ring closes. It stops before
+// an event of the run itself: that is about to be published, and what follows it has its turn afterwards.
 func (r *threadReader) pollOthers(ctx context.Context, runID string, yield yielder) (<-chan struct{}, error) {
-	rung := r.bells.beside(r.bell, runID)
+	rung := r.signals.beside(r.signal, runID)
 	if rung == r.heard && time.Since(r.looked) < r.threadPoll {
 		return rung, nil
 	}

@@ -189,7 +189,7 @@ func TestAThreadIsAwaitedInQuiet(t *testing.T) {
 func (b *bench) beside(thread string) *writer {
 	b.t.Helper()
 	id, empty := mapping.NewID(), json.RawMessage(`{}`)
-	c, err := b.st.Runs.Create(context.Background(), &store.RunCreation{
+	c, err := b.st.Runs.Create(context.Background(), &store.CreateRun{
 		Run: mapping.Run{
 			ID: id, ThreadID: thread, TaskID: id, Agent: "a", Metadata: empty, Kwargs: empty,
 			Multitask: mapping.StrategyConcurrent,

@@ -6,7 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/quota"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Allowances are what the configuration in force lets keys and tenants use. They ask nothing of anybody, so they are
@@ -42,20 +42,20 @@ func (a *Allowances) subjects(who mapping.Principal) (list []subject) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if k, ok := a.keys[who.ID]; ok && k.Tenant == who.Tenant && k.Limits != (config.Allowance{}) {
-		list = append(list, subject{quota.OfKey, who.ID, k.Limits})
+		list = append(list, subject{tables.QuotaOfKey, who.ID, k.Limits})
 	}
 	if of := a.limits.AllowanceOf(who.Tenant); of != (config.Allowance{}) {
-		list = append(list, subject{quota.OfTenant, who.Tenant, of})
+		list = append(list, subject{tables.QuotaOfTenant, who.Tenant, of})
 	}
 	return list
 }
 
 // Quotas returns the quotas of a limit for what belongs to a key of a tenant, as quota.Allowed wants. None: it is not
 // bounded.
-func (a *Allowances) Quotas(limit, tenant, owner string) (list []quota.Quota) {
+func (a *Allowances) Quotas(limit, tenant, owner string) (list []tables.Quota) {
 	for _, s := range a.subjects(mapping.Principal{ID: owner, Tenant: tenant}) {
 		if most := quotaOf(s.Allowance, limit); most > 0 {
-			list = append(list, quota.Quota{Of: s.of, Name: s.name, Most: most, Place: s.place(limit)})
+			list = append(list, tables.Quota{Of: s.of, Name: s.name, Most: most, Place: s.place(limit)})
 		}
 	}
 	return list
@@ -64,15 +64,15 @@ func (a *Allowances) Quotas(limit, tenant, owner string) (list []quota.Quota) {
 // quotaOf is how much may be kept; 0 is any number.
 func quotaOf(a config.Allowance, limit string) int64 {
 	switch limit {
-	case quota.Threads:
+	case tables.QuotaThreads:
 		return int64(a.Threads)
-	case quota.Crons:
+	case tables.QuotaCrons:
 		return int64(a.Crons)
-	case quota.Items:
+	case tables.QuotaItems:
 		return int64(a.Items)
-	case quota.Files:
+	case tables.QuotaFiles:
 		return int64(a.Files)
-	case quota.Disk:
+	case tables.QuotaDisk:
 		return int64(a.Disk)
 	}
 	return 0

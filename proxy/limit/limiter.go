@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/quota"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
@@ -112,7 +112,7 @@ func (l *Limiter) OpenStream(who mapping.Principal) (done func(), err error) {
 			return nil, s.overStreams()
 		}
 	}
-	names := []string{quota.OfKey + "/" + who.ID, quota.OfTenant + "/" + who.Tenant}
+	names := []string{tables.QuotaOfKey + "/" + who.ID, tables.QuotaOfTenant + "/" + who.Tenant}
 	for _, name := range names {
 		l.open[name]++
 	}

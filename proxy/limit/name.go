@@ -7,10 +7,10 @@ import (
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/quota"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// The limits besides those that package quota counts, as the configuration calls them.
+// The limits besides those that tables.Quotas counts, as the configuration calls them.
 const (
 	Requests = "requests"
 	Runs     = "runs"
@@ -18,9 +18,9 @@ const (
 	Upload   = "upload"
 )
 
-// Names returns the names of all limits, those of package quota included.
+// Names returns the names of all limits, those of tables.Quotas included.
 func Names() []string {
-	return []string{Requests, Runs, Streams, Upload, quota.Threads, quota.Crons, quota.Items, quota.Files, quota.Disk}
+	return []string{Requests, Runs, Streams, Upload, tables.QuotaThreads, tables.QuotaCrons, tables.QuotaItems, tables.QuotaFiles, tables.QuotaDisk}
 }
 
 // subject is a key or a tenant with what it may use.
@@ -31,15 +31,15 @@ type subject struct {
 
 // String returns the subject as refusals name it.
 func (s subject) String() string {
-	if s.of == quota.OfTenant && s.name == "" {
+	if s.of == tables.QuotaOfTenant && s.name == "" {
 		return "The tenant without a name"
 	}
-	return fmt.Sprintf("%s %q", map[string]string{quota.OfKey: "Key", quota.OfTenant: "Tenant"}[s.of], s.name)
+	return fmt.Sprintf("%s %q", map[string]string{tables.QuotaOfKey: "Key", tables.QuotaOfTenant: "Tenant"}[s.of], s.name)
 }
 
 // place is where the limit is written.
 func (s subject) place(limit string) string {
-	if s.of == quota.OfKey {
+	if s.of == tables.QuotaOfKey {
 		return "auth.keys[].limits." + limit
 	}
 	return "limits.tenant." + limit + ", or that of limits.tenants"

@@ -9,7 +9,6 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/item"
-	"github.com/apbridge/apbridge/proxy/store/secret"
 )
 
 // Memory is the long-term store for agents. Safe for concurrent use.
@@ -22,7 +21,7 @@ type Memory struct {
 }
 
 // New returns a Memory over the parts of a store. auth returns the callers in force.
-func New(items *item.Table, threads *store.Threads, runs *store.Runs, secrets *secret.Table, auth func() config.Auth) *Memory {
+func New(items *item.Table, threads *store.Threads, runs *store.Runs, secrets *store.Secrets, auth func() config.Auth) *Memory {
 	return &Memory{items: items, threads: threads, runs: runs, auth: auth, signer: signer{secrets: secrets}}
 }
 

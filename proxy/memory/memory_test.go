@@ -66,11 +66,11 @@ func (b *harness) recalled(s memory.Scope) (paths []string, cut bool) {
 }
 
 // run is one at work, on a thread with metadata.
-func (b *harness) run(r mapping.Run, metadata string) (memory.Scope, *store.Created) {
+func (b *harness) run(r mapping.Run, metadata string) (memory.Scope, *store.CreateRunResult) {
 	b.t.Helper()
 	r.ID, r.ThreadID, r.Agent = mapping.NewID(), mapping.NewID(), "a"
 	r.TaskID = r.ID
-	created, err := b.st.Runs.Create(mapping.WithPrincipal(b.t.Context(), mapping.Principal{Tenant: r.Tenant}), &store.RunCreation{
+	created, err := b.st.Runs.Create(mapping.WithPrincipal(b.t.Context(), mapping.Principal{Tenant: r.Tenant}), &store.CreateRun{
 		Run: r, Thread: &mapping.Thread{ID: r.ThreadID, Metadata: json.RawMessage(metadata)}, Task: &mapping.Task{ID: r.ID, Agent: "a"}, Claim: true,
 	})
 	if err != nil {
@@ -80,7 +80,7 @@ func (b *harness) run(r mapping.Run, metadata string) (memory.Scope, *store.Crea
 }
 
 // end ends a run that run made.
-func (b *harness) end(c *store.Created) {
+func (b *harness) end(c *store.CreateRunResult) {
 	b.t.Helper()
 	out := mapping.Outcome{Status: mapping.RunSuccess}
 	_, _, err := b.st.Events.Append(b.t.Context(), store.Append{

@@ -11,7 +11,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/credential"
-	"github.com/apbridge/apbridge/proxy/store/secret"
+	"github.com/apbridge/apbridge/proxy/store"
 )
 
 const grantPrefix = credential.RunTokenPrefix
@@ -22,7 +22,7 @@ type Token string
 
 // signer makes and reads tokens, which it keeps nowhere. Safe for concurrent use.
 type signer struct {
-	secrets *secret.Table
+	secrets *store.Secrets
 	known   atomic.Pointer[[]byte] // the key of the database; nil: not read yet
 }
 

@@ -6,11 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apbridge/apbridge/proxy/store"
+
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // unnamed is the name that LangGraph Server gives to an assistant made without one.
@@ -19,7 +20,7 @@ const unnamed = "Untitled"
 // CreateAssistant makes an assistant over an agent. If the id is taken, it returns the existing one if n.OrGet, and
 // otherwise Conflict.
 func (s *Service) CreateAssistant(ctx context.Context, n adapter.NewAssistant) (mapping.Assistant, error) {
-	if err := idempotency.Check(n.IdempotencyKey); err != nil {
+	if err := store.CheckIdempotencyKey(n.IdempotencyKey); err != nil {
 		return mapping.Assistant{}, err
 	}
 	agent, err := s.findAgent(ctx, n.Graph)
@@ -48,10 +49,10 @@ func (s *Service) CreateAssistant(ctx context.Context, n adapter.NewAssistant) (
 	return *s.withTraits(&a), err
 }
 
-func keyOfAssistant(ctx context.Context, n adapter.NewAssistant) idempotency.Key {
+func keyOfAssistant(ctx context.Context, n adapter.NewAssistant) store.IdempotencyKey {
 	key := n.IdempotencyKey
 	n.IdempotencyKey = ""
-	return idempotency.NewKey(key, "assistant", n).Of(mapping.PrincipalOf(ctx))
+	return store.NewIdempotencyKey(key, "assistant", n).Of(mapping.PrincipalOf(ctx))
 }
 
 // takenByAgent answers a request for an assistant under the id of a configured agent.

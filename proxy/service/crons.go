@@ -6,17 +6,17 @@ import (
 	"encoding/json"
 	"strconv"
 
+	"github.com/apbridge/apbridge/proxy/store"
+
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/chore"
-	"github.com/apbridge/apbridge/proxy/store/cron"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 func (s *Service) CreateCron(ctx context.Context, n adapter.NewCron) (mapping.Cron, error) {
-	if err := idempotency.Check(n.Run.IdempotencyKey); err != nil {
+	if err := store.CheckIdempotencyKey(n.Run.IdempotencyKey); err != nil {
 		return mapping.Cron{}, err
 	}
 	key := keyOfCron(ctx, n)
@@ -79,7 +79,7 @@ func (s *Service) DeleteCron(ctx context.Context, id string) error {
 }
 
 func (s *Service) SearchCrons(ctx context.Context, q adapter.CronQuery) ([]mapping.Cron, int, error) {
-	out := cron.Query{
+	out := store.CronQuery{
 		ThreadID: q.ThreadID, Enabled: q.Enabled, Metadata: q.Metadata, SortBy: q.SortBy, Asc: q.Asc, Limit: q.Limit, Offset: q.Offset,
 	}
 	out.Agent, out.Assistant = s.agentFilter(q.Agent)

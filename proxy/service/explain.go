@@ -51,7 +51,7 @@ func (s *Service) webhookState(ctx context.Context, runID string) (*adapter.Webh
 }
 
 // explainPending checks the time first, then the runs before it, then an update of its thread's state, then the agent.
-func (s *Service) explainPending(e *adapter.Explanation, st store.Standing) {
+func (s *Service) explainPending(e *adapter.Explanation, st store.RunSummary) {
 	used, slots := s.slotsOf(st.Run.Agent)
 	wait := st.Run.RunAfter.Sub(st.Now)
 	makesRoom := st.Run.Multitask == mapping.StrategyRollback && st.Ahead > 0
@@ -89,7 +89,7 @@ func queued(list []mapping.Run) []adapter.QueuedRun {
 	return out
 }
 
-func (s *Service) explainRunning(e *adapter.Explanation, st store.Standing) {
+func (s *Service) explainRunning(e *adapter.Explanation, st store.RunSummary) {
 	if st.Run.Parked {
 		p := &adapter.ParkedReason{Step: st.Steps + 1, Since: st.Run.UpdatedAt}
 		if a, ok := s.engine.Agent(st.Run.Agent); ok {
@@ -112,7 +112,7 @@ func (s *Service) explainRunning(e *adapter.Explanation, st store.Standing) {
 	e.Message = fmt.Sprintf("It waits for agent %s: nothing has come of step %d for %s.", st.Run.Agent, up.Step, max(0, st.Now.Sub(up.Since)).Round(time.Second))
 }
 
-func explainEnded(e *adapter.Explanation, st store.Standing) (err error) {
+func explainEnded(e *adapter.Explanation, st store.RunSummary) (err error) {
 	if open, ok := unanswered(st); ok {
 		e.Reason, e.Question = adapter.ReasonQuestion, &adapter.QuestionReason{Interrupts: open, Since: st.Run.EndedAt}
 		e.Message = "It has stopped to be answered: start a run with the answer on its thread, or fetch its task's next step."
@@ -129,7 +129,7 @@ func explainEnded(e *adapter.Explanation, st store.Standing) (err error) {
 
 // unanswered returns the questions of a run that are still open. A run that was stopped before or after a node asks
 // nothing but waits.
-func unanswered(st store.Standing) ([]mapping.Interrupt, bool) {
+func unanswered(st store.RunSummary) ([]mapping.Interrupt, bool) {
 	o := st.Last.Head.Outcome
 	if o == nil || o.Status != mapping.RunInterrupted || o.Cancelled {
 		return nil, false

@@ -16,7 +16,7 @@ func TestExplainWhatABridgeLeftBehind(t *testing.T) {
 	b := setup(t)
 	for reason, claim := range map[adapter.Reason]bool{adapter.ReasonStarting: false, adapter.ReasonLease: true} {
 		id, thread := mapping.NewID(), mapping.NewID()
-		n := &store.RunCreation{
+		n := &store.CreateRun{
 			Run:    mapping.Run{ID: id, ThreadID: thread, TaskID: id, Agent: "legacy", AssistantID: mapping.AssistantID("legacy"), Kwargs: json.RawMessage(`{}`)},
 			Thread: &mapping.Thread{ID: thread, Metadata: json.RawMessage(`{}`), Config: json.RawMessage(`{}`)},
 			Task:   &mapping.Task{ID: id, ThreadID: thread, Agent: "legacy", AdditionalInput: json.RawMessage(`{}`)},

@@ -6,15 +6,15 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
+	"github.com/apbridge/apbridge/proxy/store"
 )
 
-func keyOfRun(ctx context.Context, n *adapter.RunRequest) idempotency.Key {
+func keyOfRun(ctx context.Context, n *adapter.RunRequest) store.IdempotencyKey {
 	route := "run " + n.ThreadID
 	if i, _, ok := strings.Cut(n.Batch, "/"); ok {
 		route = "batch " + i
 	}
-	return idempotency.NewKey(n.IdempotencyKey, route, askedOf(n)).Of(mapping.PrincipalOf(ctx))
+	return store.NewIdempotencyKey(n.IdempotencyKey, route, askedOf(n)).Of(mapping.PrincipalOf(ctx))
 }
 
 // askedOf returns what two requests for the same run have in common.
@@ -27,42 +27,42 @@ func askedOf(n *adapter.RunRequest) any {
 	return same
 }
 
-func keyOfThread(ctx context.Context, n adapter.ThreadRequest) idempotency.Key {
+func keyOfThread(ctx context.Context, n adapter.ThreadRequest) store.IdempotencyKey {
 	key := n.IdempotencyKey
 	n.IdempotencyKey = ""
-	return idempotency.NewKey(key, "thread", n).Of(mapping.PrincipalOf(ctx))
+	return store.NewIdempotencyKey(key, "thread", n).Of(mapping.PrincipalOf(ctx))
 }
 
-func keyOfCron(ctx context.Context, n adapter.NewCron) idempotency.Key {
+func keyOfCron(ctx context.Context, n adapter.NewCron) store.IdempotencyKey {
 	key := n.Run.IdempotencyKey
 	n.Run.IdempotencyKey, n.Run.Fields = "", nil
-	return idempotency.NewKey(key, "cron "+n.Run.ThreadID, n).Of(mapping.PrincipalOf(ctx))
+	return store.NewIdempotencyKey(key, "cron "+n.Run.ThreadID, n).Of(mapping.PrincipalOf(ctx))
 }
 
-func keyOfTopic(ctx context.Context, n adapter.NewTopic) idempotency.Key {
+func keyOfTopic(ctx context.Context, n adapter.NewTopic) store.IdempotencyKey {
 	key := n.IdempotencyKey
 	n.IdempotencyKey = ""
-	return idempotency.NewKey(key, "topic "+n.Agent, n).Of(mapping.PrincipalOf(ctx))
+	return store.NewIdempotencyKey(key, "topic "+n.Agent, n).Of(mapping.PrincipalOf(ctx))
 }
 
-func keyOfInteraction(n adapter.NewInteraction) idempotency.Key {
+func keyOfInteraction(n adapter.NewInteraction) store.IdempotencyKey {
 	key := n.IdempotencyKey
 	n.IdempotencyKey = ""
-	return idempotency.NewKey(key, "interaction "+n.Ref.Agent+" "+n.Ref.ID, n)
+	return store.NewIdempotencyKey(key, "interaction "+n.Ref.Agent+" "+n.Ref.ID, n)
 }
 
-func keyOfTask(ctx context.Context, n adapter.NewTask) idempotency.Key {
+func keyOfTask(ctx context.Context, n adapter.NewTask) store.IdempotencyKey {
 	key := n.IdempotencyKey
 	n.IdempotencyKey = ""
-	return idempotency.NewKey(key, "task "+n.Agent+" "+n.Topic, n).Of(mapping.PrincipalOf(ctx))
+	return store.NewIdempotencyKey(key, "task "+n.Agent+" "+n.Topic, n).Of(mapping.PrincipalOf(ctx))
 }
 
-func keyOfCopy(ctx context.Context, key, thread string) idempotency.Key {
-	return idempotency.NewKey(key, "copy "+thread, nil).Of(mapping.PrincipalOf(ctx))
+func keyOfCopy(ctx context.Context, key, thread string) store.IdempotencyKey {
+	return store.NewIdempotencyKey(key, "copy "+thread, nil).Of(mapping.PrincipalOf(ctx))
 }
 
-func keyOfUpdate(ctx context.Context, thread string, u adapter.StateUpdate) idempotency.Key {
+func keyOfUpdate(ctx context.Context, thread string, u adapter.StateUpdate) store.IdempotencyKey {
 	key := u.IdempotencyKey
 	u.IdempotencyKey = ""
-	return idempotency.NewKey(key, "state "+thread, u).Of(mapping.PrincipalOf(ctx))
+	return store.NewIdempotencyKey(key, "state "+thread, u).Of(mapping.PrincipalOf(ctx))
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/service/stateupdate"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 func (s *Service) Say(ctx context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
@@ -24,7 +23,7 @@ func (s *Service) Say(ctx context.Context, n adapter.NewInteraction) (rule.Inter
 }
 
 func (s *Service) say(ctx context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
-	if err := idempotency.Check(n.IdempotencyKey); err != nil {
+	if err := store.CheckIdempotencyKey(n.IdempotencyKey); err != nil {
 		return rule.Interaction{}, err
 	}
 	_, t, err := s.findTopic(ctx, n.Ref)
@@ -121,7 +120,7 @@ func (s *Service) addMessage(ctx context.Context, t mapping.Thread, n adapter.Ne
 		return said, err
 	}
 	_, err = s.updater.Update(ctx, t.ID, adapter.StateUpdate{Values: delta}, stateupdate.Note{Key: keyOfInteraction(n), Makes: said.ID})
-	if err != nil && mapping.Classify(err).Code == idempotency.CodeRepeated {
+	if err != nil && mapping.Classify(err).Code == store.CodeRepeated {
 		said, _, err = s.repeatedInteraction(ctx, n)
 	}
 	return said, errTopicBusy(err)

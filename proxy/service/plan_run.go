@@ -36,7 +36,7 @@ type runPlan struct {
 	in        *rule.Input       // zero if the run resumes another
 	memories  *memory.Recalled  // the result of recalled, which is read once
 	forgets   bool              // the agent is not told all items, which was reported already
-	out       *store.RunCreation
+	out       *store.CreateRun
 }
 
 // planRun turns a request into a run that the engine can begin, or returns why it is refused. It writes nothing. It
@@ -89,7 +89,7 @@ func (p *runPlan) findTraits(ctx context.Context) {
 
 // layOut sets what every run has.
 func (p *runPlan) layOut(who mapping.Principal) {
-	p.out = &store.RunCreation{Run: mapping.Run{
+	p.out = &store.CreateRun{Run: mapping.Run{
 		Tenant: who.Tenant, Owner: who.ID, ID: mapping.NewID(), ThreadID: p.n.ThreadID, Agent: p.agent.Name,
 		AssistantID: p.assistant.ID, Status: mapping.RunPending, Multitask: p.strategy(),
 		Flavour: p.n.Flavour, Attempt: 1, CreatedAt: p.now, UpdatedAt: p.now,

@@ -35,7 +35,7 @@ func (s *Service) runEntries(ctx context.Context, ref adapter.RunRef, after adap
 
 // loggedRun returns the run to be read. A run whose buffer is in memory costs no query.
 func (s *Service) loggedRun(ctx context.Context, ref adapter.RunRef) (*mapping.Run, error) {
-	r, ok := s.log.Known(ref.RunID)
+	r, ok := s.log.Lookup(ref.RunID)
 	p := mapping.PrincipalOf(ctx)
 	if ok && r.Tenant == p.Tenant && !p.Limited() && (ref.ThreadID == "" || ref.ThreadID == r.ThreadID) {
 		return r, nil

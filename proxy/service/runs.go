@@ -6,10 +6,11 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/apbridge/apbridge/proxy/store"
+
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 func (s *Service) StartRun(ctx context.Context, n *adapter.RunRequest) (*adapter.Started, error) {
@@ -74,8 +75,8 @@ func (s *Service) planUnlessRepeated(ctx context.Context, n *adapter.RunRequest)
 
 // repeatedRun returns the run that the same request has made before, or nil. It is called before anything is refused,
 // since the thread may be busy with that very run.
-func (s *Service) repeatedRun(ctx context.Context, sent string, key idempotency.Key) (*adapter.Started, error) {
-	if err := idempotency.Check(sent); err != nil {
+func (s *Service) repeatedRun(ctx context.Context, sent string, key store.IdempotencyKey) (*adapter.Started, error) {
+	if err := store.CheckIdempotencyKey(sent); err != nil {
 		return nil, err
 	}
 	made, ok, err := s.store.Requests.Remembered(ctx, key)

@@ -12,7 +12,6 @@ import (
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/service/stateupdate"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 func (s *Service) GetState(ctx context.Context, threadID, checkpointID string) (adapter.ThreadState, error) {
@@ -125,7 +124,7 @@ func foldOn(before *state.Fold, st store.State) (*state.Fold, error) {
 }
 
 func (s *Service) UpdateState(ctx context.Context, threadID string, u adapter.StateUpdate) (mapping.Checkpoint, error) {
-	if err := idempotency.Check(u.IdempotencyKey); err != nil {
+	if err := store.CheckIdempotencyKey(u.IdempotencyKey); err != nil {
 		return mapping.Checkpoint{}, err
 	}
 	key := keyOfUpdate(ctx, threadID, u)
@@ -133,14 +132,14 @@ func (s *Service) UpdateState(ctx context.Context, threadID string, u adapter.St
 		return made, err
 	}
 	made, err := s.updater.Update(ctx, threadID, u, stateupdate.Note{Key: key})
-	if err != nil && mapping.Classify(err).Code == idempotency.CodeRepeated {
+	if err != nil && mapping.Classify(err).Code == store.CodeRepeated {
 		made, _, err = s.repeatedUpdate(ctx, threadID, key)
 	}
 	return made, err
 }
 
 // repeatedUpdate finds the checkpoint that the same request has made before.
-func (s *Service) repeatedUpdate(ctx context.Context, threadID string, key idempotency.Key) (made mapping.Checkpoint, ok bool, err error) {
+func (s *Service) repeatedUpdate(ctx context.Context, threadID string, key store.IdempotencyKey) (made mapping.Checkpoint, ok bool, err error) {
 	id, ok, err := s.store.Requests.Remembered(ctx, key)
 	if err == nil && ok {
 		made, err = s.store.States.Checkpoint(ctx, threadID, id)
@@ -149,6 +148,6 @@ func (s *Service) repeatedUpdate(ctx context.Context, threadID string, key idemp
 }
 
 func (s *Service) DeleteHistory(ctx context.Context, threadID string) (int, error) {
-	n, err := s.store.Retention.ForgetPast(ctx, threadID)
+	n, err := s.store.Retention.DeleteHistory(ctx, threadID)
 	return int(n), err
 }

@@ -12,11 +12,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 func (s *Service) CreateTask(ctx context.Context, n adapter.NewTask) (mapping.Task, error) {
-	if err := idempotency.Check(n.IdempotencyKey); err != nil {
+	if err := store.CheckIdempotencyKey(n.IdempotencyKey); err != nil {
 		return mapping.Task{}, err
 	}
 	if n.Topic != "" {
@@ -103,7 +102,7 @@ func (s *Service) CancelTask(ctx context.Context, ref adapter.TaskRef) (mapping.
 
 // ExecuteStep hands out the next step of a task; see stepping.Stepper.
 func (s *Service) ExecuteStep(ctx context.Context, ref adapter.TaskRef, req adapter.StepRequest) (adapter.Handout, error) {
-	if err := idempotency.Check(req.IdempotencyKey); err != nil {
+	if err := store.CheckIdempotencyKey(req.IdempotencyKey); err != nil {
 		return adapter.Handout{}, err
 	}
 	task, agent, err := s.findTask(ctx, ref)

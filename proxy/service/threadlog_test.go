@@ -174,14 +174,14 @@ func TestAPositionIsRefusedWhenEventsAfterItAreGone(t *testing.T) {
 	opening(inside, "")
 	for more := true; more; {
 		var err error
-		if more, err = b.Store.Retention.TrimTokens(t.Context(), time.Now().Add(time.Hour)); err != nil {
+		if more, err = b.Store.Retention.DeleteTokenEvents(t.Context(), time.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	opening(inside, mapping.CodeCursorExpired)
 	opening(atEnd, "")
 	opening(start, "")
-	if _, err := b.Store.Retention.ForgetPast(t.Context(), thread); err != nil {
+	if _, err := b.Store.Retention.DeleteHistory(t.Context(), thread); err != nil {
 		t.Fatal(err)
 	}
 	opening(atEnd, mapping.CodeCursorExpired)

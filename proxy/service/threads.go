@@ -13,11 +13,10 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/service/stateupdate"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 func (s *Service) CreateThread(ctx context.Context, n adapter.ThreadRequest) (mapping.Thread, error) {
-	if err := idempotency.Check(n.IdempotencyKey); err != nil {
+	if err := store.CheckIdempotencyKey(n.IdempotencyKey); err != nil {
 		return mapping.Thread{}, err
 	}
 	p, now := mapping.PrincipalOf(ctx), s.store.Now()
@@ -130,7 +129,7 @@ func (s *Service) DeleteThread(ctx context.Context, id string) error {
 }
 
 func (s *Service) CopyThread(ctx context.Context, id, idempotencyKey string) (mapping.Thread, error) {
-	if err := idempotency.Check(idempotencyKey); err != nil {
+	if err := store.CheckIdempotencyKey(idempotencyKey); err != nil {
 		return mapping.Thread{}, err
 	}
 	copied := mapping.NewID()
@@ -190,7 +189,7 @@ func (s *Service) ClearThread(ctx context.Context, id string) ([]mapping.Run, er
 
 // ForgetRun drops what this process holds of a run that was removed.
 func (s *Service) ForgetRun(r mapping.Run) {
-	s.log.Removed(r.ID)
+	s.log.Evict(r.ID)
 	s.log.WakeThread(r.ThreadID)
 	s.ForgetTask(r.Tenant, r.TaskID)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // maxTopicItems bounds the items of the long-term store that a topic's memory shows.
@@ -20,7 +19,7 @@ const maxTopicItems = 1000
 func (s *Service) CreateTopic(ctx context.Context, n adapter.NewTopic) (rule.Topic, error) {
 	agent, err := s.findAgent(ctx, n.Agent)
 	if err == nil {
-		err = idempotency.Check(n.IdempotencyKey)
+		err = store.CheckIdempotencyKey(n.IdempotencyKey)
 	}
 	if err != nil {
 		return rule.Topic{}, err
@@ -98,7 +97,7 @@ func (s *Service) findTopic(ctx context.Context, ref adapter.TopicRef) (*engine.
 
 // createTopicTask makes a task on a topic's thread. Nothing runs before its first step. earlier is the id that the same
 // request has made before.
-func (s *Service) createTopicTask(ctx context.Context, ref adapter.TopicRef, input *string, additional json.RawMessage, key idempotency.Key) (_ mapping.Task, earlier string, err error) {
+func (s *Service) createTopicTask(ctx context.Context, ref adapter.TopicRef, input *string, additional json.RawMessage, key store.IdempotencyKey) (_ mapping.Task, earlier string, err error) {
 	agent, t, err := s.findTopic(ctx, ref)
 	if err != nil {
 		return mapping.Task{}, "", err

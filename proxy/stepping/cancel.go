@@ -9,7 +9,6 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // canceller ends tasks.
@@ -71,7 +70,7 @@ func (s *canceller) toCancel(ctx context.Context, task mapping.Task, agent *engi
 // for an answer: its end is what later steps answer.
 func (s *canceller) neverStarting(ctx context.Context, ses *session, newest string, flavour mapping.Flavour) (mapping.Run, error) {
 	n := adapter.RunRequest{ThreadID: ses.Task().ThreadID, Flavour: flavour, Multitask: mapping.StrategyEnqueue, RunAfter: time.Hour}
-	return s.maker.start(ctx, ses, n, &TaskRun{Task: ses.Task(), Stepping: ses.Mode(), newest: newest}, nil, idempotency.Key{})
+	return s.maker.start(ctx, ses, n, &TaskRun{Task: ses.Task(), Stepping: ses.Mode(), newest: newest}, nil, store.IdempotencyKey{})
 }
 
 func (s *canceller) cancelAll(ctx context.Context, active []mapping.Run) error {

@@ -75,7 +75,7 @@ func (l *loader) refreshForRead(ctx context.Context, ses *session) error {
 // made there or through another face. It reports whether the task's runs are others than before. The caller has the
 // session's turn.
 func (l *loader) sync(ctx context.Context, ses *session) (moved bool, err error) {
-	tip, err := l.tasks.Tip(ctx, ses.key.task)
+	tip, err := l.tasks.Head(ctx, ses.key.task)
 	if err != nil {
 		return false, err
 	}
@@ -100,7 +100,7 @@ func (l *loader) sync(ctx context.Context, ses *session) (moved bool, err error)
 // turn: they leave its count of steps alone, and runs that are gone to a POST, since what they have read may be older
 // than what the session knows.
 func (l *loader) loadNewRuns(ctx context.Context, ses *session) (found bool, err error) {
-	tip, err := l.tasks.Tip(ctx, ses.key.task)
+	tip, err := l.tasks.Head(ctx, ses.key.task)
 	if err != nil || ses.hasRuns(tip) {
 		return false, err
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // progress does what it takes for there to be the step that a POST asks for.
@@ -17,7 +16,7 @@ type progress struct {
 	runs     *taskRuns
 	thread   threadWait
 	uploads  uploads
-	requests *idempotency.Table
+	requests *store.Requests
 	log      runLog
 	engine   stepEngine
 }
@@ -25,7 +24,7 @@ type progress struct {
 // runLog holds and follows the log of a run; eventlog.Log implements it.
 type runLog interface {
 	runFollower
-	Pin(run *mapping.Run) (release func())
+	Retain(run *mapping.Run) (release func())
 }
 
 // stepEngine has parked runs go on; engine.Engine implements it.
@@ -145,7 +144,7 @@ func (s *progress) follow(ctx context.Context, p *stepRequest, i int, run mappin
 
 // lockstep does one upstream step.
 func (s *progress) lockstep(ctx context.Context, p *stepRequest, run mapping.Run) error {
-	defer s.log.Pin(&run)()
+	defer s.log.Retain(&run)()
 	fresh, err := s.engine.AwaitInactive(ctx, run)
 	if err != nil {
 		return err

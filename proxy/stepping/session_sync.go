@@ -13,7 +13,7 @@ func (s *session) refreshHandOuts(steps int, requests map[int]store.StepRequest)
 }
 
 // hasRuns reports whether the session has the runs that the task has.
-func (s *session) hasRuns(tip store.TaskTip) bool {
+func (s *session) hasRuns(tip store.TaskHead) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.runs) == tip.Runs && (tip.Runs == 0 || s.runs[tip.Runs-1].ID == tip.Newest)

@@ -8,7 +8,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // stepRoute is where keys of step POSTs belong, with the task.
@@ -23,14 +22,14 @@ type stepRequest struct {
 	made int  // runs it made
 	used bool // the client's words went somewhere
 
-	runKey  idempotency.Key // of the run it makes, where that is not the step's
-	flavour mapping.Flavour // of the runs it makes
+	runKey  store.IdempotencyKey // of the run it makes, where that is not the step's
+	flavour mapping.Flavour      // of the runs it makes
 }
 
-func (p *stepRequest) key(route string) idempotency.Key {
+func (p *stepRequest) key(route string) store.IdempotencyKey {
 	r := p.req
 	r.IdempotencyKey = ""
-	return idempotency.NewKey(p.req.IdempotencyKey, route+" "+p.ses.task.ID, r)
+	return store.NewIdempotencyKey(p.req.IdempotencyKey, route+" "+p.ses.task.ID, r)
 }
 
 // asked is what the step is fetched with.

@@ -11,7 +11,6 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // runMaker makes runs of tasks.
@@ -22,11 +21,11 @@ type runMaker struct {
 
 // beginner begins runs that were planned; engine.Engine implements it.
 type beginner interface {
-	Begin(ctx context.Context, o *engine.StartRequest) (*store.Created, error)
+	Begin(ctx context.Context, o *engine.StartRequest) (*store.CreateRunResult, error)
 }
 
 // start makes a run of the task. say is what its first upstream step is told verbatim, where each is asked for.
-func (m runMaker) start(ctx context.Context, ses *session, n adapter.RunRequest, tr *TaskRun, say *string, key idempotency.Key) (mapping.Run, error) {
+func (m runMaker) start(ctx context.Context, ses *session, n adapter.RunRequest, tr *TaskRun, say *string, key store.IdempotencyKey) (mapping.Run, error) {
 	o, err := m.planner.PlanTaskRun(ctx, ses.agent, n, tr)
 	if err != nil {
 		return mapping.Run{}, err

@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
+	"github.com/apbridge/apbridge/proxy/store"
 )
 
 // turnPoll is how often what other processes do with a task is looked at: whether a hand-out that one of them has begun
@@ -48,7 +48,7 @@ func (t *Turn) request(req adapter.StepRequest) *stepRequest {
 
 // Answer answers the task's open question with words that are no request for a step. The steps that follow are handed
 // out as any others. key is of the run that is made; ok is false when there is no question.
-func (t *Turn) Answer(ctx context.Context, input *string, additional json.RawMessage, key idempotency.Key) (run mapping.Run, ok bool, err error) {
+func (t *Turn) Answer(ctx context.Context, input *string, additional json.RawMessage, key store.IdempotencyKey) (run mapping.Run, ok bool, err error) {
 	p := t.request(adapter.StepRequest{Input: input, AdditionalInput: additional})
 	p.runKey = key
 	if err := t.loader.catchUp(ctx, p.ses); err != nil {

@@ -18,8 +18,8 @@ type threadWait struct {
 
 // threadLog holds the log of a run, and tells of a thread; eventlog.Log implements it.
 type threadLog interface {
-	Pin(run *mapping.Run) (release func())
-	Watch(threadID string) eventlog.Watch
+	Retain(run *mapping.Run) (release func())
+	Watch(threadID string) eventlog.Waiter
 }
 
 // unqueuer takes queued runs back; engine.Engine implements it.
@@ -37,7 +37,7 @@ func (w threadWait) wait(ctx context.Context, ses *session, i int, run mapping.R
 	if run.Status != mapping.RunPending {
 		return nil
 	}
-	defer w.log.Pin(&run)()
+	defer w.log.Retain(&run)()
 	watch := w.log.Watch(run.ThreadID)
 	defer watch.Leave()
 	for {

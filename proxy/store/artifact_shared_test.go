@@ -10,7 +10,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -47,7 +46,7 @@ func bytesKept(t *testing.T, dsn string) (size, blobs int) {
 type sharing struct {
 	*harness
 	dsn    string
-	run    *store.Created
+	run    *store.CreateRunResult
 	copies []string
 }
 
@@ -61,7 +60,7 @@ func shared(t *testing.T, dsn string, copies int) sharing {
 	b.writes(s.run, "small", "of the run")
 	b.end(s.run, mapping.RunSuccess)
 	for range copies {
-		th, err := b.Threads.Copy(b.ctx, s.run.Run.ThreadID, id(), idempotency.Key{})
+		th, err := b.Threads.Copy(b.ctx, s.run.Run.ThreadID, id(), store.IdempotencyKey{})
 		b.ok(err)
 		s.copies = append(s.copies, th.ID)
 	}
@@ -104,11 +103,11 @@ func TestE24CopiedThreadsShareTheirBytes(t *testing.T) {
 		s := shared(t, dsn, 0)
 		size, blobs := bytesKept(t, dsn)
 		for range 5 {
-			th, err := s.Threads.Copy(s.ctx, s.run.Run.ThreadID, id(), idempotency.Key{})
+			th, err := s.Threads.Copy(s.ctx, s.run.Run.ThreadID, id(), store.IdempotencyKey{})
 			s.ok(err)
 			s.copies = append(s.copies, th.ID)
 		}
-		of, err := s.Threads.Copy(s.ctx, s.copies[0], id(), idempotency.Key{})
+		of, err := s.Threads.Copy(s.ctx, s.copies[0], id(), store.IdempotencyKey{})
 		s.ok(err)
 		s.copies = append(s.copies, of.ID)
 		if after, n := bytesKept(t, dsn); after != size || n != blobs {

@@ -7,7 +7,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // An upload is listed by whatever way it came to the thread.
@@ -44,7 +43,7 @@ func TestUploadsAreSeenHoweverTheyCome(t *testing.T) {
 		files(false, "given")
 		see(withInput.Run.ThreadID, "given")
 
-		copied, err := b.Threads.Copy(b.ctx, byClient, id(), idempotency.Key{})
+		copied, err := b.Threads.Copy(b.ctx, byClient, id(), store.IdempotencyKey{})
 		b.ok(err)
 		see(copied.ID, "a")
 

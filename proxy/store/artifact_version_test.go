@@ -12,7 +12,7 @@ import (
 )
 
 // writes has a run leave files; content "" drops one.
-func (b *harness) writes(c *store.Created, files ...string) {
+func (b *harness) writes(c *store.CreateRunResult, files ...string) {
 	b.t.Helper()
 	did := update(`{"n":1}`)
 	did.Head.Checkpoint.RunID = c.Run.ID
@@ -61,7 +61,7 @@ func TestFilesFollowADeletedRun(t *testing.T) {
 		b.end(third, mapping.RunSuccess)
 		want := map[string]string{"a": "a3", "given": "changed", "same": "other", "c": "c2"}
 		for _, step := range []struct {
-			gone *store.Created
+			gone *store.CreateRunResult
 			then map[string]string
 		}{
 			{third, map[string]string{"a": "a2, again", "given": "changed", "new": "n2", "same": "same", "c": "c2"}},
@@ -103,7 +103,7 @@ func TestFilesRemovedBeforeADeletedRunStayRemoved(t *testing.T) {
 		b.writes(fourth, "a", "a4", "b", "")
 		b.end(fourth, mapping.RunSuccess)
 		for _, step := range []struct {
-			gone *store.Created
+			gone *store.CreateRunResult
 			then map[string]string
 		}{
 			{fourth, map[string]string{"a": "a3", "b": "b3"}},
@@ -183,7 +183,7 @@ func TestFilesAreWhatTheRunsLeftDid(t *testing.T) {
 			tale := fileTales.Example(seed)
 			n := newThreadRun()
 			n.Run.Options.MayOverlap = true
-			runs := []*store.Created{b.create(n)}
+			runs := []*store.CreateRunResult{b.create(n)}
 			th := runs[0].Run.ThreadID
 			for range 2 {
 				runs = append(runs, b.create(newRun(th, mapping.StrategyConcurrent)))
@@ -271,7 +271,7 @@ func TestReplacedFilesGoWithTheirHistory(t *testing.T) {
 		second := b.create(newRun(th, mapping.StrategyReject))
 		b.writes(second, "a", "a2")
 		b.end(second, mapping.RunSuccess)
-		_, err := b.Retention.ForgetPast(b.ctx, th)
+		_, err := b.Retention.DeleteHistory(b.ctx, th)
 		b.ok(err)
 		b.ok(b.Runs.Delete(b.ctx, th, second.Run.ID))
 		if diff := cmp.Diff(map[string]string{}, b.kept(th)); diff != "" {

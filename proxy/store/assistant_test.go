@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
+	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -24,7 +24,7 @@ func TestAssistantHasVersions(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
-		made, fresh, err := b.Assistants.Create(b.ctx, anAssistant(), false, idempotency.Key{})
+		made, fresh, err := b.Assistants.Create(b.ctx, anAssistant(), false, store.IdempotencyKey{})
 		b.ok(err)
 		if !fresh || made.Version != 1 || made.CreatedAt.IsZero() {
 			t.Fatalf("%+v", made)
@@ -85,13 +85,13 @@ func TestAssistantThatIsThere(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
-		first, _, err := b.Assistants.Create(b.ctx, anAssistant(), false, idempotency.Key{})
+		first, _, err := b.Assistants.Create(b.ctx, anAssistant(), false, store.IdempotencyKey{})
 		b.ok(err)
 		other := anAssistant()
 		other.Name = "Eve"
-		_, _, err = b.Assistants.Create(b.ctx, other, false, idempotency.Key{})
+		_, _, err = b.Assistants.Create(b.ctx, other, false, store.IdempotencyKey{})
 		wantClass(t, err, mapping.Conflict, mapping.CodeAssistantThere)
-		got, fresh, err := b.Assistants.Create(b.ctx, other, true, idempotency.Key{})
+		got, fresh, err := b.Assistants.Create(b.ctx, other, true, store.IdempotencyKey{})
 		b.ok(err)
 		if d := cmp.Diff(first, got); d != "" || fresh {
 			t.Error(fresh, d)
@@ -105,7 +105,7 @@ func TestAssistantsBelongToATenant(t *testing.T) {
 		b := open(t)
 		alice := mapping.WithPrincipal(b.ctx, mapping.Principal{ID: "alice", Tenant: "a"})
 		bob := mapping.WithPrincipal(b.ctx, mapping.Principal{ID: "bob", Tenant: "b"})
-		_, _, err := b.Assistants.Create(alice, anAssistant(), false, idempotency.Key{})
+		_, _, err := b.Assistants.Create(alice, anAssistant(), false, store.IdempotencyKey{})
 		b.ok(err)
 		_, err = b.Assistants.Get(bob, assistantID)
 		wantClass(t, err, mapping.NotFound, mapping.CodeAgentNotFound)
@@ -117,7 +117,7 @@ func TestAssistantsBelongToATenant(t *testing.T) {
 		if list, err := b.Assistants.List(bob); err != nil || len(list) > 0 {
 			t.Error(list, err)
 		}
-		his, fresh, err := b.Assistants.Create(bob, anAssistant(), false, idempotency.Key{})
+		his, fresh, err := b.Assistants.Create(bob, anAssistant(), false, store.IdempotencyKey{})
 		if err != nil || !fresh || his.Tenant != "b" || his.Owner != "bob" {
 			t.Errorf("the same id in another tenant: %+v %v %v", his, fresh, err)
 		}
@@ -133,7 +133,7 @@ func TestAssistantVersionsRace(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
-		_, _, err := b.Assistants.Create(b.ctx, anAssistant(), false, idempotency.Key{})
+		_, _, err := b.Assistants.Create(b.ctx, anAssistant(), false, store.IdempotencyKey{})
 		b.ok(err)
 		const writers = 8
 		var all sync.WaitGroup
@@ -162,10 +162,10 @@ func TestAssistantTakesItsCronsAlong(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
-		_, _, err := b.Assistants.Create(b.ctx, anAssistant(), false, idempotency.Key{})
+		_, _, err := b.Assistants.Create(b.ctx, anAssistant(), false, store.IdempotencyKey{})
 		b.ok(err)
 		for id, assistant := range map[string]string{"its": assistantID, "other": mapping.AssistantID("legacy")} {
-			_, err := b.Crons.Create(b.ctx, mapping.Cron{ID: id, Agent: "legacy", AssistantID: assistant, Schedule: "@daily"}, idempotency.Key{})
+			_, err := b.Crons.Create(b.ctx, mapping.Cron{ID: id, Agent: "legacy", AssistantID: assistant, Schedule: "@daily"}, store.IdempotencyKey{})
 			b.ok(err)
 		}
 		b.ok(b.Assistants.Delete(b.ctx, assistantID))

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -38,7 +37,7 @@ func (s *Store) Backlog(ctx context.Context) (found Backlog, err error) {
 				return err
 			}
 		}
-		return t.Get(countHooks, nil, column.Out{&found.Webhooks})
+		return t.Get(countHooks, nil, sqldb.Out{&found.Webhooks})
 	})
 	if err == nil {
 		found.Items, err = s.ItemChores.WithoutVectors(ctx)

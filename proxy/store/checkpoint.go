@@ -7,11 +7,8 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/listing"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // States are those of threads: read at their checkpoints, and updated outside of runs.
@@ -37,21 +34,21 @@ type State struct {
 type checkpointPos struct{ seq, line, base int64 }
 
 func findCheckpoint(t *sqldb.Tx, thread int64, id string) (at checkpointPos, err error) {
-	err = t.Get(`SELECT seq, line, base FROM events WHERE thread = $1 AND checkpoint = $2`, column.In{thread, id}, column.Out{&at.seq, &at.line, &at.base})
-	return at, record.Missing(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
+	err = t.Get(`SELECT seq, line, base FROM events WHERE thread = $1 AND checkpoint = $2`, sqldb.In{thread, id}, sqldb.Out{&at.seq, &at.line, &at.base})
+	return at, tables.NotFound(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
 }
 
 // At reads a checkpoint; "" is the head. An empty thread gives a zero State; an unknown id is NotFound.
 func (s *States) At(ctx context.Context, threadID, checkpointID string) (st State, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
-		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		key, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
 		id := checkpointID
 		if id == "" {
-			if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, column.In{key}, column.Out{&id}); err != nil {
-				return record.NoThread(err, threadID)
+			if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, sqldb.In{key}, sqldb.Out{&id}); err != nil {
+				return tables.NoThread(err, threadID)
 			}
 		}
 		if id == "" {
@@ -72,18 +69,18 @@ func (s *States) At(ctx context.Context, threadID, checkpointID string) (st Stat
 func (s *States) Checkpoint(ctx context.Context, threadID, checkpointID string) (c mapping.Checkpoint, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		c = mapping.Checkpoint{}
-		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		key, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
 		id := checkpointID
 		if id == "" {
-			if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, column.In{key}, column.Out{&id}); err != nil || id == "" {
-				return record.NoThread(err, threadID)
+			if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, sqldb.In{key}, sqldb.Out{&id}); err != nil || id == "" {
+				return tables.NoThread(err, threadID)
 			}
 		}
 		found := false
-		err = t.Each(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND checkpoint = $2`, column.In{key, id}, func(scan func(...any) error) error {
+		err = t.Each(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND checkpoint = $2`, sqldb.In{key, id}, func(scan func(...any) error) error {
 			row, err := scanCheckpoint(key, scan)
 			c, found = row, true
 			return err
@@ -91,7 +88,7 @@ func (s *States) Checkpoint(ctx context.Context, threadID, checkpointID string) 
 		if err == nil && !found {
 			err = sql.ErrNoRows
 		}
-		return record.Missing(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
+		return tables.NotFound(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
 	})
 	return c, err
 }
@@ -113,7 +110,7 @@ func stateSource(t *sqldb.Tx, thread int64, at checkpointPos) (snapshot []byte, 
 		return snapshot, events, err
 	}
 	from := checkpointPos{seq: -at.base}
-	if err := t.Get(`SELECT line, base FROM events WHERE thread = $1 AND seq = $2`, column.In{thread, from.seq}, column.Out{&from.line, &from.base}); err != nil {
+	if err := t.Get(`SELECT line, base FROM events WHERE thread = $1 AND seq = $2`, sqldb.In{thread, from.seq}, sqldb.Out{&from.line, &from.base}); err != nil {
 		return nil, nil, err
 	}
 	if snapshot, events, err = stateSource(t, thread, from); err != nil {
@@ -127,7 +124,7 @@ func snapshotAt(t *sqldb.Tx, thread, base int64) (snapshot []byte, err error) {
 	if base == 0 {
 		return nil, nil
 	}
-	err = t.Get(`SELECT snapshot FROM events WHERE thread = $1 AND seq = $2`, column.In{thread, base}, column.Out{sqldb.Unsealed(&snapshot, column.EventSnapshot, thread, base)})
+	err = t.Get(`SELECT snapshot FROM events WHERE thread = $1 AND seq = $2`, sqldb.In{thread, base}, sqldb.Out{sqldb.Unsealed(&snapshot, colEventSnapshot, thread, base)})
 	return snapshot, err
 }
 
@@ -153,7 +150,7 @@ func (st *State) fillIn(t *sqldb.Tx, thread int64, at checkpointPos) error {
 // predecessor, and not before it, only says what came since (Continues).
 func (s *States) List(ctx context.Context, threadID string, ids []string) (states []State, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
-		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		key, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
@@ -200,7 +197,7 @@ type CheckpointQuery struct {
 func (s *States) Checkpoints(ctx context.Context, threadID string, q CheckpointQuery) (list []mapping.Checkpoint, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
-		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		key, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
@@ -208,8 +205,8 @@ func (s *States) Checkpoints(ctx context.Context, threadID string, q CheckpointQ
 		if err != nil {
 			return err
 		}
-		keep := listing.Containing(q.Metadata)
-		return t.Until(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND seq >= $2 AND seq < $3 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC`, column.In{key, from, to}, func(scan func(...any) error) (bool, error) {
+		keep := containing(q.Metadata)
+		return t.Until(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND seq >= $2 AND seq < $3 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC`, sqldb.In{key, from, to}, func(scan func(...any) error) (bool, error) {
 			c, err := scanCheckpoint(key, scan)
 			if err != nil {
 				return false, err
@@ -247,15 +244,15 @@ func scanCheckpoint(thread int64, scan func(...any) error) (c mapping.Checkpoint
 	var seq, at int64
 	var head []byte
 	var h mapping.Head
-	if err := scan(&seq, &at, sqldb.Unsealed(&head, column.EventHead, thread, &seq)); err != nil {
+	if err := scan(&seq, &at, sqldb.Unsealed(&head, colEventHead, thread, &seq)); err != nil {
 		return c, err
 	}
-	if err := column.Decode(head, &h); err != nil {
+	if err := decode(head, &h); err != nil {
 		return c, err
 	}
 	if h.Checkpoint != nil {
 		c = *h.Checkpoint
 	}
-	c.Seq, c.CreatedAt = seq, column.TimeOf(at)
+	c.Seq, c.CreatedAt = seq, sqldb.TimeOf(at)
 	return c, nil
 }

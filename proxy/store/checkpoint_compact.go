@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // OldHistories lists threads that no run is active on, whose newest run does not wait for an answer (going on may need
@@ -22,7 +20,7 @@ func (s *Retention) OldHistories(ctx context.Context, before time.Time, from Ove
 		return t.Each(`SELECT h.id, h.tenant, h.thread_id FROM threads h WHERE h.id > $1 AND h.status <> 'interrupted'
  AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)
  AND (SELECT e.at_us FROM events e WHERE e.thread = h.id AND e.line IS NOT NULL AND e.checkpoint IS NOT NULL ORDER BY e.seq LIMIT 1) <= $2
- ORDER BY h.id LIMIT $3`, column.In{from.key, before.UnixMicro(), limit}, func(scan func(...any) error) error {
+ ORDER BY h.id LIMIT $3`, sqldb.In{from.key, before.UnixMicro(), limit}, func(scan func(...any) error) error {
 			var o Overdue
 			err := scan(&o.key, &o.Tenant, &o.ThreadID)
 			list = append(list, o)
@@ -37,7 +35,7 @@ func (s *Retention) OldHistories(ctx context.Context, before time.Time, from Ove
 // that runs replaced until then. The events stay. n is how many were dropped; 0 while a run is active.
 func (s *Retention) ForgetHistory(ctx context.Context, o Overdue, before time.Time) (n int64, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		if err := record.LockThread(t, o.key); err != nil {
+		if err := tables.LockThread(t, o.key); err != nil {
 			return err
 		}
 		n, err = forgetHistory(t, o, before)
@@ -66,7 +64,7 @@ func forgetHistory(t *sqldb.Tx, o Overdue, before time.Time) (n int64, err error
 // since it was listed, or that a run is active on by now, is left as it is.
 func (s *Retention) KeepLatest(ctx context.Context, o Overdue) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		if err := record.LockThread(t, o.key); err != nil {
+		if err := tables.LockThread(t, o.key); err != nil {
 			return err
 		}
 		n, err := t.Exec(`UPDATE threads SET expires_us = 0, keep_latest = 0 WHERE id = $1 AND thread_id = $2 AND updated_us = $3 AND expires_us = $4 AND keep_latest = 1
@@ -79,11 +77,11 @@ func (s *Retention) KeepLatest(ctx context.Context, o Overdue) error {
 	})
 }
 
-// ForgetPast is ForgetHistory of one thread up to its head, whatever its age.
-func (s *Retention) ForgetPast(ctx context.Context, threadID string) (n int64, err error) {
-	o := Overdue{Tenant: scope.TenantOf(ctx), ThreadID: threadID}
+// DeleteHistory is ForgetHistory of one thread up to its head, whatever its age.
+func (s *Retention) DeleteHistory(ctx context.Context, threadID string) (n int64, err error) {
+	o := Overdue{Tenant: tables.TenantOf(ctx), ThreadID: threadID}
 	if err := s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		o.key, err = record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		o.key, err = tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
 		return err
 	}); err != nil {
 		return 0, err
@@ -103,7 +101,7 @@ func (c *compaction) find(o Overdue, before time.Time) (ok bool, err error) {
 	var head int64
 	err = c.Get(`SELECT e.seq FROM threads h JOIN thread_seq q ON q.thread = h.id JOIN events e ON e.thread = h.id AND e.checkpoint = q.head
  WHERE h.id = $1 AND h.tenant = $2 AND h.thread_id = $3 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)`,
-		column.In{o.key, o.Tenant, o.ThreadID}, column.Out{&head})
+		sqldb.In{o.key, o.Tenant, o.ThreadID}, sqldb.Out{&head})
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
@@ -111,7 +109,7 @@ func (c *compaction) find(o Overdue, before time.Time) (ok bool, err error) {
 		return false, err
 	}
 	err = c.Get(`SELECT coalesce(min(seq), $3) FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL AND at_us > $2`,
-		column.In{c.thread, before.UnixMicro(), head}, column.Out{&c.floor})
+		sqldb.In{c.thread, before.UnixMicro(), head}, sqldb.Out{&c.floor})
 	c.floor = min(c.floor, head)
 	return err == nil, err
 }
@@ -124,7 +122,7 @@ func (c *compaction) materializeSnapshots() error {
 	}
 	var rows []row
 	err := c.Each(`SELECT seq, line, base, checkpoint FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL
- AND seq >= $2 AND base < $2 AND base > -$2 ORDER BY seq`, column.In{c.thread, c.floor}, func(scan func(...any) error) error {
+ AND seq >= $2 AND base < $2 AND base > -$2 ORDER BY seq`, sqldb.In{c.thread, c.floor}, func(scan func(...any) error) error {
 		var r row
 		err := scan(&r.seq, &r.line, &r.base, &r.id)
 		rows = append(rows, r)
@@ -152,7 +150,7 @@ func (c *compaction) snapshot(at checkpointPos) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.Exec(`UPDATE events SET snapshot = $3 WHERE thread = $1 AND seq = $2`, c.thread, at.seq, c.Sealed(fold.JSON(), column.EventSnapshot, c.thread, at.seq)); err != nil {
+	if _, err := c.Exec(`UPDATE events SET snapshot = $3 WHERE thread = $1 AND seq = $2`, c.thread, at.seq, c.Sealed(fold.JSON(), colEventSnapshot, c.thread, at.seq)); err != nil {
 		return err
 	}
 	if _, err := c.Exec(`UPDATE events SET base = $3 WHERE thread = $1 AND line = $2 AND checkpoint IS NOT NULL AND seq >= $3 AND base < $3`,

@@ -12,7 +12,7 @@ import (
 )
 
 // say appends a checkpoint that sets one key of the state.
-func (b *harness) say(c *store.Created, n int) string {
+func (b *harness) say(c *store.CreateRunResult, n int) string {
 	b.t.Helper()
 	ev := update(fmt.Sprintf(`{"k%d":%d}`, n, n))
 	b.append(c, token("0"), ev)

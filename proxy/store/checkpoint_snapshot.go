@@ -5,7 +5,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -43,7 +42,7 @@ func foldAt(t *sqldb.Tx, thread int64, at checkpointPos) (*state.Fold, error) {
 
 // keepAt makes the newest checkpoints, from a number on, stand on a snapshot there.
 func keepAt(t *sqldb.Tx, thread, seq int64, state []byte) error {
-	if err := t.Put(`UPDATE events SET snapshot = $3 WHERE thread = $1 AND seq = $2`, thread, seq, t.Sealed(state, column.EventSnapshot, thread, seq)); err != nil {
+	if err := t.Put(`UPDATE events SET snapshot = $3 WHERE thread = $1 AND seq = $2`, thread, seq, t.Sealed(state, colEventSnapshot, thread, seq)); err != nil {
 		return err
 	}
 	if err := t.Put(`UPDATE events SET base = $2 WHERE thread = $1 AND seq >= $2 AND checkpoint IS NOT NULL`, thread, seq); err != nil {

@@ -7,7 +7,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -32,7 +31,7 @@ func folded(before []string, st store.State) (list []string) {
 	return list
 }
 
-func (b *harness) push(c *store.Created, n int, snapshot string) string {
+func (b *harness) push(c *store.CreateRunResult, n int, snapshot string) string {
 	b.t.Helper()
 	ev := update(fmt.Sprint(n))
 	a := store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{token(`0`), ev}}
@@ -299,7 +298,7 @@ func TestCopiedThreadStandsAlone(t *testing.T) {
 			Files: []artifact.FileWrite{{Artifact: mapping.Artifact{Path: "a.txt"}, Content: []byte("hello")}}})
 		b.ok(err)
 		b.end(c, mapping.RunSuccess)
-		copied, err := b.Threads.Copy(b.ctx, c.Run.ThreadID, id(), idempotency.Key{})
+		copied, err := b.Threads.Copy(b.ctx, c.Run.ThreadID, id(), store.IdempotencyKey{})
 		b.ok(err)
 		b.ok(b.Threads.Delete(b.ctx, c.Run.ThreadID))
 		if copied.Head != three || copied.Status != mapping.ThreadIdle {
@@ -319,7 +318,7 @@ func TestCopiedThreadStandsAlone(t *testing.T) {
 		if d := cmp.Diff([]string{"snap:snap", "3", "4"}, b.state(copied.ID, four)); d != "" {
 			t.Error(d)
 		}
-		_, err = b.Threads.Copy(b.ctx, c.Run.ThreadID, id(), idempotency.Key{})
+		_, err = b.Threads.Copy(b.ctx, c.Run.ThreadID, id(), store.IdempotencyKey{})
 		wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
 	})
 }

@@ -8,9 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/clock"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/item"
-	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/google/go-cmp/cmp"
 )
@@ -110,7 +108,7 @@ func TestAnIdempotencyKeyIsRememberedWhenTheClockIsSet(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b, h := handled(t, open)
 		make := func(key string) mapping.Thread {
-			th, _, err := b.Threads.Create(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id()}, Key: idempotency.NewKey(key, "POST /threads", 1)})
+			th, _, err := b.Threads.Create(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id()}, Key: store.NewIdempotencyKey(key, "POST /threads", 1)})
 			b.ok(err)
 			return th
 		}
@@ -168,7 +166,7 @@ func TestADeliveryIsTriedAgainWhenTheClockWasAhead(t *testing.T) {
 		h.jump(b, year)
 		c := b.create(newThreadRun())
 		e := ending(mapping.RunSuccess)
-		e.Webhook = &outbox.Webhook{URL: "http://127.0.0.1:1/", Body: []byte(`{}`)}
+		e.Webhook = &store.Webhook{URL: "http://127.0.0.1:1/", Body: []byte(`{}`)}
 		_, _, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &e, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
 		b.ok(err)
 		list, _, err := b.Deliveries.Claim(b.ctx, 9, time.Minute, nil)

@@ -1,8 +1,8 @@
-// Package store keeps the record of everything in a database: threads, runs, tasks, the event log, checkpoints and
-// links. Nouns that stand apart have a package below it each: items, files (artifact), crons, assistants, the outbox,
-// requests with a key (idempotency), rates and secrets; Store has them as parts. These packages hold all SQL of the
-// bridge but that of the database itself (package sqldb). The engine, the log, stepping, the service, the chores and
-// the sender of webhooks call it, and the bridge opens it. It calls no agent, starts no run and knows no HTTP.
+// Package store keeps the record of everything in a database: threads, runs, tasks, the event log, checkpoints, links,
+// crons, assistants, webhooks, requests with an Idempotency-Key, rates and secrets. Items and files have a package each
+// below it (item, artifact), and package tables has what these share with store. Together they hold all SQL of the
+// bridge, except that of the database itself (package sqldb). The engine, the log, stepping, the service, the chores
+// and the sender of webhooks call it, and the bridge opens it. It calls no agent, starts no run and knows no HTTP.
 //
 // The nouns of package store are one package because an operation writes several of them: an event moves the heads of
 // its thread and run, sets links, and opens or closes questions. A file begins with the noun that it writes.

@@ -4,10 +4,8 @@ import (
 	"context"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Events are appended by runs and read by any caller.
@@ -25,7 +23,7 @@ const (
 func readEvents(t *sqldb.Tx, thread, after int64, limit int, part string, args ...any) (events []mapping.Event, err error) {
 	text := `SELECT e.seq, coalesce(r.run_id, ''), e.kind, e.at_us, e.head, e.data FROM events e LEFT JOIN runs r ON r.id = e.run
  WHERE e.thread = $1 AND e.seq > $2` + part + ` ORDER BY e.seq LIMIT CAST($3 AS BIGINT)`
-	err = t.Each(text, append(column.In{thread, after, column.LimitOf(limit)}, args...), func(scan func(...any) error) error {
+	err = t.Each(text, append(sqldb.In{thread, after, sqldb.LimitOf(limit)}, args...), func(scan func(...any) error) error {
 		events = append(events, mapping.Event{})
 		return scanEvent(&events[len(events)-1], thread, scan)
 	})
@@ -35,11 +33,11 @@ func readEvents(t *sqldb.Tx, thread, after int64, limit int, part string, args .
 func scanEvent(e *mapping.Event, thread int64, scan func(...any) error) error {
 	var at int64
 	var head []byte
-	if err := scan(&e.Seq, &e.RunID, (*string)(&e.Kind), &at, sqldb.Unsealed(&head, column.EventHead, thread, &e.Seq), sqldb.Unsealed(column.RawOf(&e.Data), column.EventData, thread, &e.Seq)); err != nil {
+	if err := scan(&e.Seq, &e.RunID, (*string)(&e.Kind), &at, sqldb.Unsealed(&head, colEventHead, thread, &e.Seq), sqldb.Unsealed(rawOf(&e.Data), colEventData, thread, &e.Seq)); err != nil {
 		return err
 	}
-	e.At = column.TimeOf(at)
-	if err := column.Decode(head, &e.Head); err != nil {
+	e.At = sqldb.TimeOf(at)
+	if err := decode(head, &e.Head); err != nil {
 		return err
 	}
 	if c := e.Head.Checkpoint; c != nil {
@@ -50,10 +48,10 @@ func scanEvent(e *mapping.Event, thread int64, scan func(...any) error) error {
 
 // List reads a thread's events with Seq > after, of one run when runID is set, in order. limit 0: all.
 func (s *Events) List(ctx context.Context, threadID, runID string, after int64, limit int) (events []mapping.Event, err error) {
-	sc := scope.ScopeOf(ctx)
+	sc := tables.ScopeOf(ctx)
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		if runID == "" {
-			key, err := record.ThreadKey(t, sc, threadID)
+			key, err := tables.ThreadKey(t, sc, threadID)
 			if err != nil {
 				return err
 			}
@@ -71,12 +69,12 @@ func (s *Events) List(ctx context.Context, threadID, runID string, after int64, 
 }
 
 // runSpan finds where a run's events are.
-func runSpan(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (*runRow, error) {
+func runSpan(t *sqldb.Tx, sc tables.Scope, threadID, runID string) (*runRow, error) {
 	row := &runRow{}
 	where, args := sc.Narrow(`r.run_id = $1 AND r.tenant = $2 AND ($3 = '' OR h.thread_id = $3)`, runID, sc.Tenant, threadID)
 	err := t.Get(`SELECT r.id, r.thread, r.from_seq, r.last_seq, r.status FROM runs r JOIN threads h ON h.id = r.thread WHERE `+where,
-		args, column.Out{&row.key, &row.thread, &row.from, &row.last, (*string)(&row.Status)})
-	return row, record.NoRun(err, runID)
+		args, sqldb.Out{&row.key, &row.thread, &row.from, &row.last, (*string)(&row.Status)})
+	return row, noRun(err, runID)
 }
 
 // to is the last number the run's events can have.
@@ -92,12 +90,12 @@ func lastOf(last int64) int64 {
 // ListOfTask reads events of all runs of a task with Seq > after, in order. limit 0: all.
 func (s *Events) ListOfTask(ctx context.Context, taskID string, after int64, limit int) (events []mapping.Event, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
-		row, err := findTask(t, scope.ScopeOf(ctx), taskID)
+		row, err := findTask(t, tables.ScopeOf(ctx), taskID)
 		if err != nil {
 			return err
 		}
 		var from int64
-		if err := t.Get(`SELECT coalesce(min(from_seq), 0) FROM runs WHERE task = $1 AND started_us > 0`, column.In{row.key}, column.Out{&from}); err != nil {
+		if err := t.Get(`SELECT coalesce(min(from_seq), 0) FROM runs WHERE task = $1 AND started_us > 0`, sqldb.In{row.key}, sqldb.Out{&from}); err != nil {
 			return err
 		}
 		events, err = readEvents(t, row.thread, max(after, from), limit, tasksOwn, row.key)
@@ -109,10 +107,10 @@ func (s *Events) ListOfTask(ctx context.Context, taskID string, after int64, lim
 // LastSeq returns the newest number given on a thread; 0 when none was.
 func (s *Events) LastSeq(ctx context.Context, threadID string) (seq int64, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		sc := scope.ScopeOf(ctx)
+		sc := tables.ScopeOf(ctx)
 		where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.Tenant, threadID)
-		err := t.Get(`SELECT q.seq FROM thread_seq q JOIN threads h ON h.id = q.thread WHERE `+where, args, column.Out{&seq})
-		return record.NoThread(err, threadID)
+		err := t.Get(`SELECT q.seq FROM thread_seq q JOIN threads h ON h.id = q.thread WHERE `+where, args, sqldb.Out{&seq})
+		return tables.NoThread(err, threadID)
 	})
 	return seq, err
 }

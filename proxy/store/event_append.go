@@ -9,11 +9,8 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/outbox"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Append is one transaction of a running run.
@@ -34,7 +31,7 @@ type Append struct {
 type End struct {
 	Outcome mapping.Outcome
 	Thread  mapping.ThreadStatus // when no further run is pending there
-	Webhook *outbox.Webhook
+	Webhook *Webhook
 	Expire  time.Time // delete thread (DeleteAfter) at
 }
 
@@ -60,7 +57,7 @@ func (s *Events) appendRun(t *sqldb.Tx, a Append) ([]mapping.Event, []mapping.Ar
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := record.LockThread(t, at.Thread); err != nil {
+	if err := tables.LockThread(t, at.Thread); err != nil {
 		return nil, nil, err
 	}
 	batch := eventBatch{thread: at.Thread, run: at.Run, runID: a.RunID, events: a.Events, snapshots: a.Snapshots}
@@ -73,7 +70,7 @@ func (s *Events) appendRun(t *sqldb.Tx, a Append) ([]mapping.Event, []mapping.Ar
 		return nil, nil, err
 	}
 	if !ok {
-		return nil, nil, record.ErrFenced
+		return nil, nil, ErrFenced
 	}
 	return s.appended(t, at, batch, from, a, overlapped)
 }
@@ -87,16 +84,16 @@ func (s *Events) Logged(ctx context.Context, runID string, fence, after int64) (
 		if err != nil {
 			return err
 		}
-		if err := record.LockThread(t, at.Thread); err != nil {
+		if err := tables.LockThread(t, at.Thread); err != nil {
 			return err
 		}
 		var held bool
 		if err := t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE id = $1 AND run_id = $2 AND holder = $3 AND fence = $4 AND status = 'running' AND parked = 0)`,
-			column.In{at.Run, runID, s.base.Owner, fence}, column.Out{&held}); err != nil {
+			sqldb.In{at.Run, runID, s.base.Owner, fence}, sqldb.Out{&held}); err != nil {
 			return err
 		}
 		if !held {
-			return record.ErrFenced
+			return ErrFenced
 		}
 		events, err = readEvents(t, at.Thread, after, 0, runsOwn, at.Run, lastOf(0))
 		return err
@@ -105,7 +102,7 @@ func (s *Events) Logged(ctx context.Context, runID string, fence, after int64) (
 }
 
 // appended writes a batch that was given its numbers, and what goes with it.
-func (s *Events) appended(t *sqldb.Tx, at record.RunKey, batch eventBatch, from threadHead, a Append, overlapped bool) ([]mapping.Event, []mapping.Artifact, error) {
+func (s *Events) appended(t *sqldb.Tx, at runKey, batch eventBatch, from threadHead, a Append, overlapped bool) ([]mapping.Event, []mapping.Artifact, error) {
 	events, err := batch.write(t, from)
 	if err != nil {
 		return nil, nil, err
@@ -116,7 +113,7 @@ func (s *Events) appended(t *sqldb.Tx, at record.RunKey, batch eventBatch, from 
 		}
 		a.Links = stripAgreement(a.Links)
 	}
-	s.base.Notify(t, record.NoticeLogged, a.RunID)
+	s.base.Notify(t, NoticeLogged, a.RunID)
 	if err := s.noteTokens(t, a, at); err != nil {
 		return nil, nil, err
 	}
@@ -128,7 +125,7 @@ func (s *Events) appended(t *sqldb.Tx, at record.RunKey, batch eventBatch, from 
 }
 
 // noteTokens marks a run as one that has tokens to trim, once.
-func (s *Events) noteTokens(t *sqldb.Tx, a Append, at record.RunKey) error {
+func (s *Events) noteTokens(t *sqldb.Tx, a Append, at runKey) error {
 	if at.Tokens || !a.tokens() {
 		return nil
 	}
@@ -146,7 +143,7 @@ func hasTokens(t *sqldb.Tx, run int64) error {
 }
 
 // writeRest writes what goes with the events: links, attempt, end.
-func (s *Events) writeRest(t *sqldb.Tx, at record.RunKey, a Append, last int64) error {
+func (s *Events) writeRest(t *sqldb.Tx, at runKey, a Append, last int64) error {
 	if err := putLinks(t, at.Thread, a.Links); err != nil {
 		return err
 	}
@@ -162,20 +159,20 @@ func (s *Events) writeRest(t *sqldb.Tx, at record.RunKey, a Append, last int64) 
 // runKey finds a run's keys, in the cache or the table. A run that is gone is fenced: an execution that appends to it
 // has lost it. A database that went back in time, as a standby does that took over, may give a key of the cache to
 // another run: an append names the run as well.
-func (s *Events) runKey(t *sqldb.Tx, id string) (k record.RunKey, err error) {
+func (s *Events) runKey(t *sqldb.Tx, id string) (k runKey, err error) {
 	if k, ok := s.base.Keys.Get(id); ok {
 		return k, nil
 	}
-	err = t.Get(`SELECT id, thread, concurrent > 0 FROM runs WHERE run_id = $1`, column.In{id}, column.Out{&k.Run, &k.Thread, &k.Overlaps})
+	err = t.Get(`SELECT id, thread, concurrent > 0 FROM runs WHERE run_id = $1`, sqldb.In{id}, sqldb.Out{&k.Run, &k.Thread, &k.Overlaps})
 	if errors.Is(err, sql.ErrNoRows) {
-		return k, record.ErrFenced
+		return k, ErrFenced
 	}
 	t.After(func() { s.base.Keys.Add(id, k) })
 	return k, err
 }
 
 // begun notes what a started event says about its run and thread.
-func begun(t *sqldb.Tx, at record.RunKey, events []mapping.Event) error {
+func begun(t *sqldb.Tx, at runKey, events []mapping.Event) error {
 	for i := range events {
 		if events[i].Kind != mapping.KindStarted {
 			continue
@@ -191,36 +188,36 @@ func begun(t *sqldb.Tx, at record.RunKey, events []mapping.Event) error {
 }
 
 // endOrPark lets a run leave its process: ended, or parked until its next step is asked for.
-func (s *Events) endOrPark(t *sqldb.Tx, at record.RunKey, runID string, e End, last int64) error {
+func (s *Events) endOrPark(t *sqldb.Tx, at runKey, runID string, e End, last int64) error {
 	if e.Outcome.Parked {
 		if err := t.Put(`UPDATE runs SET parked = 1, holder = '', updated_us = $2 WHERE id = $1`, at.Run, t.Now); err != nil {
 			return err
 		}
 		return s.free(t, at, runID, e)
 	}
-	fault, err := column.EncodeFault(e.Outcome.Fault)
+	fault, err := encodeFault(e.Outcome.Fault)
 	if err != nil {
 		return err
 	}
 	if err := t.Put(`UPDATE runs SET status = $2, fault = $3, parked = 0, holder = '', stop = CASE WHEN stop LIKE 'rollback%' THEN stop ELSE '' END, last_seq = $4, ended_us = $5, updated_us = $5, cancel_reason = $6 WHERE id = $1`,
-		at.Run, string(e.Outcome.Status), t.Sealed(fault, column.RunFault, runID), last, t.Now, e.Outcome.Reason); err != nil {
+		at.Run, string(e.Outcome.Status), t.Sealed(fault, colRunFault, runID), last, t.Now, e.Outcome.Reason); err != nil {
 		return err
 	}
-	if err := outbox.Add(s.base.Base, t, at, runID, e.Webhook); err != nil {
+	if err := s.base.addWebhook(t, at, runID, e.Webhook); err != nil {
 		return err
 	}
 	if !e.Expire.IsZero() {
-		s.base.Due(t, record.DueExpiry)
+		s.base.Due(t, dueExpiry)
 	}
 	return s.free(t, at, runID, e)
 }
 
 // free gives the thread the status the run left it in; one with a further run stays busy.
-func (s *Events) free(t *sqldb.Tx, at record.RunKey, runID string, e End) error {
+func (s *Events) free(t *sqldb.Tx, at runKey, runID string, e End) error {
 	if err := joinQuestions(t, at, runID, &e); err != nil {
 		return err
 	}
-	interrupts, err := column.EncodeInterrupts(e.Outcome.Interrupts)
+	interrupts, err := encodeInterrupts(e.Outcome.Interrupts)
 	if err != nil {
 		return err
 	}
@@ -228,14 +225,14 @@ func (s *Events) free(t *sqldb.Tx, at record.RunKey, runID string, e End) error 
  WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND id <> $2) THEN 'interrupted' ELSE $3 END,
  interrupts = $4, updated_us = $5, expires_us = CASE WHEN CAST($6 AS BIGINT) > 0 THEN $6 ELSE expires_us END,
  keep_latest = CASE WHEN CAST($6 AS BIGINT) > 0 THEN 0 ELSE keep_latest END, ttl_us = CASE WHEN CAST($6 AS BIGINT) > 0 AND ttl_us > 0 THEN 0 ELSE ttl_us END WHERE id = $1`
-	args := column.In{at.Thread, at.Run, string(e.Thread), t.Sealed(interrupts, column.ThreadInterrupts, at.Thread), t.Now, column.Micros(e.Expire)}
+	args := sqldb.In{at.Thread, at.Run, string(e.Thread), t.Sealed(interrupts, colThreadInterrupts, at.Thread), t.Now, sqldb.Micros(e.Expire)}
 	if !t.Shared() {
 		return t.Put(text, args...)
 	}
 	var status, thread string
-	err = t.Get(text+` RETURNING status, thread_id`, args, column.Out{&status, &thread})
+	err = t.Get(text+` RETURNING status, thread_id`, args, sqldb.Out{&status, &thread})
 	if status == string(mapping.ThreadBusy) {
-		s.base.Notify(t, record.NoticePending, thread)
+		s.base.Notify(t, NoticePending, thread)
 	}
 	return err
 }
@@ -244,26 +241,26 @@ func (s *Events) free(t *sqldb.Tx, at record.RunKey, runID string, e End) error 
 // by now, or has ended. One that never began leaves the state that its thread has now.
 func (s *Events) EndInactive(ctx context.Context, threadID, runID string, ev mapping.Event, e End) (events []mapping.Event, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)
+		row, err := findRun(t, tables.ScopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
 		}
-		if err := record.LockThread(t, row.thread); err != nil {
+		if err := tables.LockThread(t, row.thread); err != nil {
 			return err
 		}
-		s.base.Notify(t, record.NoticeLogged, runID)
+		s.base.Notify(t, NoticeLogged, runID)
 		batch := eventBatch{thread: row.thread, run: row.key, runID: runID, events: []mapping.Event{ev}}
 		from, ok, err := batch.takeNumbers(t, advanceIdle, row.key)
 		if err != nil {
 			return err
 		}
 		if !ok {
-			return record.ErrFenced
+			return ErrFenced
 		}
 		if events, err = batch.write(t, from); err != nil {
 			return err
 		}
-		at := record.RunKey{Run: row.key, Thread: row.thread, Overlaps: row.Options.MayOverlap}
+		at := runKey{Run: row.key, Thread: row.thread, Overlaps: row.Options.MayOverlap}
 		if err := t.Put(`UPDATE runs SET fence = fence + 1, from_seq = CASE WHEN started_us = 0 THEN $2 ELSE from_seq END,
  base = CASE WHEN started_us = 0 AND base = '' THEN (SELECT head FROM thread_seq WHERE thread = runs.thread) ELSE base END WHERE id = $1`, row.key, from.seq); err != nil {
 			return err

@@ -7,7 +7,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -64,7 +63,7 @@ func (b *eventBatch) fill(from threadHead, now int64) ([]mapping.Event, []checkp
 		e := b.events[i]
 		e.Seq = from.seq + int64(i) + 1
 		if e.At.IsZero() {
-			e.At = column.TimeOf(now)
+			e.At = sqldb.TimeOf(now)
 		}
 		e.At = e.At.UTC().Truncate(time.Microsecond)
 		if b.runID != "" {
@@ -122,7 +121,7 @@ const (
 // takeNumbers numbers the batch under the condition of text (advance…). ok is false when the condition does not hold.
 func (b *eventBatch) takeNumbers(t *sqldb.Tx, text string, more ...any) (from threadHead, ok bool, err error) {
 	args := append(b.advance(), more...)
-	was := column.Out{&from.seq, &from.head, &from.line, &from.base}
+	was := sqldb.Out{&from.seq, &from.head, &from.line, &from.base}
 	if t.Shared() {
 		err = t.Get(text+` RETURNING`+advanced, args, was)
 	} else if err = only(t.Exec(text, args...)); err == nil {
@@ -136,9 +135,9 @@ func (b *eventBatch) takeNumbers(t *sqldb.Tx, text string, more ...any) (from th
 }
 
 // advance are the parameters of the text of that name.
-func (b *eventBatch) advance() column.In {
+func (b *eventBatch) advance() sqldb.In {
 	head, snapshot := b.newest()
-	return column.In{b.thread, len(b.events), head, snapshot}
+	return sqldb.In{b.thread, len(b.events), head, snapshot}
 }
 
 // only is the result of a statement that has to change something.
@@ -208,7 +207,7 @@ const eventColumns = 11
 
 func insertTexts(start string, width int) (texts [rowsAtOnce + 1]string) {
 	for n := 1; n <= rowsAtOnce; n++ {
-		texts[n] = start + column.Tuples(n, width)
+		texts[n] = start + tuples(n, width)
 	}
 	return texts
 }
@@ -216,7 +215,7 @@ func insertTexts(start string, width int) (texts [rowsAtOnce + 1]string) {
 func (b *eventBatch) insert(t *sqldb.Tx, line int64, events []mapping.Event, marks []checkpointColumns) error {
 	for len(events) > 0 {
 		n := rowsAt(events)
-		args := make(column.In, 0, n*eventColumns)
+		args := make(sqldb.In, 0, n*eventColumns)
 		for i := range events[:n] {
 			var err error
 			if args, err = b.row(t, args, line, &events[i], &marks[i]); err != nil {
@@ -247,8 +246,8 @@ func rowsAt(events []mapping.Event) int {
 }
 
 // row appends the parameters of one event.
-func (b *eventBatch) row(t *sqldb.Tx, args column.In, line int64, e *mapping.Event, m *checkpointColumns) (column.In, error) {
-	head, err := column.EncodeHead(&e.Head)
+func (b *eventBatch) row(t *sqldb.Tx, args sqldb.In, line int64, e *mapping.Event, m *checkpointColumns) (sqldb.In, error) {
+	head, err := encodeHead(&e.Head)
 	if err != nil {
 		return nil, err
 	}
@@ -259,6 +258,6 @@ func (b *eventBatch) row(t *sqldb.Tx, args column.In, line int64, e *mapping.Eve
 	if m.id != "" {
 		checkpoint, base = m.id, m.base
 	}
-	return append(args, b.thread, e.Seq, column.KeyOrNull(b.run), string(e.Kind), e.At.UnixMicro(), onLine, checkpoint, base,
-		t.Sealed(head, column.EventHead, b.thread, e.Seq), t.Sealed(e.Data, column.EventData, b.thread, e.Seq), t.Sealed(m.snapshot, column.EventSnapshot, b.thread, e.Seq)), nil
+	return append(args, b.thread, e.Seq, keyOrNull(b.run), string(e.Kind), e.At.UnixMicro(), onLine, checkpoint, base,
+		t.Sealed(head, colEventHead, b.thread, e.Seq), t.Sealed(e.Data, colEventData, b.thread, e.Seq), t.Sealed(m.snapshot, colEventSnapshot, b.thread, e.Seq)), nil
 }

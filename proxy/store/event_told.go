@@ -4,10 +4,8 @@ import (
 	"context"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // ToldItems are the items that the agent of a run was told of, as its first link says.
@@ -21,7 +19,7 @@ type ToldItems struct {
 func (s *Events) Told(ctx context.Context, threadID string, limit int) (list []ToldItems, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
-		thread, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		thread, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
@@ -29,15 +27,15 @@ func (s *Events) Told(ctx context.Context, threadID string, limit int) (list []T
  AND (r.last_seq = 0 OR e.seq <= r.last_seq) AND e.kind = $2) AS seq
  FROM runs r WHERE r.thread = $1 ORDER BY r.id DESC LIMIT CAST($3 AS BIGINT)) x JOIN events e ON e.thread = $1 AND e.seq = x.seq
  WHERE e.head IS NOT NULL ORDER BY x.id DESC`,
-			column.In{thread, string(mapping.KindLinked), column.LimitOf(limit)}, func(scan func(...any) error) error {
+			sqldb.In{thread, string(mapping.KindLinked), sqldb.LimitOf(limit)}, func(scan func(...any) error) error {
 				var told ToldItems
 				var seq int64
 				var head []byte
-				if err := scan(&told.RunID, &seq, sqldb.Unsealed(&head, column.EventHead, thread, &seq)); err != nil {
+				if err := scan(&told.RunID, &seq, sqldb.Unsealed(&head, colEventHead, thread, &seq)); err != nil {
 					return err
 				}
 				var h mapping.Head
-				if err := column.Decode(head, &h); err != nil || len(h.Told) == 0 {
+				if err := decode(head, &h); err != nil || len(h.Told) == 0 {
 					return err
 				}
 				told.Items = h.Told

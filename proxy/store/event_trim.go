@@ -4,22 +4,20 @@ import (
 	"context"
 	"time"
 
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // tokensAtOnce bounds the tokens that one transaction removes.
 const tokensAtOnce = 2000
 
-// TrimTokens removes tokens (delta events) of runs that ended at before or earlier: what they added up to stays. It
-// does some of it, and reports whether there is more to do. All tenants.
-func (s *Retention) TrimTokens(ctx context.Context, before time.Time) (more bool, err error) {
-	var todo []record.RunKey
+// DeleteTokenEvents removes tokens (delta events) of runs that ended at before or earlier: what they added up to stays.
+// It does some of it, and reports whether there is more to do. All tenants.
+func (s *Retention) DeleteTokenEvents(ctx context.Context, before time.Time) (more bool, err error) {
+	var todo []runKey
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT id, thread FROM runs WHERE ended_us > 0 AND trimmed = 0 AND ended_us <= $1 ORDER BY ended_us LIMIT $2`,
-			column.In{before.UnixMicro(), deletedAtOnce}, func(scan func(...any) error) error {
-				var k record.RunKey
+			sqldb.In{before.UnixMicro(), deletedAtOnce}, func(scan func(...any) error) error {
+				var k runKey
 				err := scan(&k.Run, &k.Thread)
 				todo = append(todo, k)
 				return err

@@ -24,10 +24,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/embedding/embeddingtest"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/cron"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/item"
-	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/apbridge/apbridge/proxy/store/seal"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
@@ -46,13 +43,13 @@ const (
 	fixCron     = "01980000-0000-7000-8000-000000000021"
 )
 
-var fixKey = idempotency.Key{Text: "again", Route: "POST /threads", Sum: []byte("sum")}
+var fixKey = store.IdempotencyKey{Text: "again", Route: "POST /threads", Sum: []byte("sum")}
 
 // since names the version of the schema from which on a line of read.txt with this beginning can appear.
 var since = map[string]int{}
 
-// C7: this program reads every database that an earlier version wrote. testdata/upgrade has one database for each version
-// of the schema, with some of everything in it, and read.txt has what is read from them.
+// C7: this program reads every database that an earlier version wrote. testdata/upgrade has one database for each
+// version of the schema, with some of everything in it, and read.txt has what is read from them.
 //
 // A new migration needs the database of its version, made by the program that ends with it:
 //
@@ -99,8 +96,8 @@ func versions(t *testing.T) []int {
 	return list
 }
 
-// C7: bodies that an earlier version sealed are opened with its key and with no other. The fixture is written by -update
-// if it is missing.
+// C7: bodies that an earlier version sealed are opened with its key and with no other. The fixture is written by
+// -update if it is missing.
 func TestC7OlderSealedDatabaseIsRead(t *testing.T) {
 	t.Parallel()
 	const name, version = "testdata/upgrade/00001.sealed.db.gz", 1
@@ -234,7 +231,7 @@ func writeAll(b *harness) {
 	b.ok(b.Calls.Keep(b.ctx, fixRun, c.Claimed.Fence, []store.RunCall{{N: 1, Head: []byte(`{"method":"POST"}`), Sent: []byte("asked"), Received: []byte{0xff, 0}}, {N: 2, Head: []byte(`{}`)}}))
 	out := mapping.Artifact{ID: rule.ArtifactID(fixThread, "out/a.txt"), ThreadID: fixThread, Path: "out/a.txt", AgentCreated: true, CreatedAt: upload.CreatedAt, ModifiedAt: upload.ModifiedAt}
 	e := ending(mapping.RunSuccess)
-	e.Webhook = &outbox.Webhook{URL: "http://receiver/hook", Body: []byte(`{"run_id":"` + fixRun + `"}`)}
+	e.Webhook = &store.Webhook{URL: "http://receiver/hook", Body: []byte(`{"run_id":"` + fixRun + `"}`)}
 	_, _, err = b.Events.Append(b.ctx, store.Append{ThreadID: fixThread, RunID: fixRun, Fence: c.Claimed.Fence, End: &e, Links: []mapping.Link{link},
 		Files: []artifact.FileWrite{{Artifact: out, Content: []byte("made")}},
 		Events: fixtureEvents(
@@ -270,16 +267,16 @@ func writeRest(b *harness) {
 		b.ok(b.Items.Put(b.ctx, item.Put{Item: mapping.Item{Namespace: ns, Key: "k", Value: fmt.Appendf(nil, `{"n":%d,"deep":{"t":"x"}}`, i)}, Index: []byte(`["deep.t"]`)}))
 	}
 	_, err := b.Crons.Create(b.ctx, mapping.Cron{ID: fixCron, ThreadID: fixThread, Agent: "echo", AssistantID: mapping.AssistantID("echo"), Schedule: "0 7 * * *", Timezone: "Europe/Paris",
-		Enabled: true, Metadata: []byte(`{"c":1}`), Payload: []byte(`{"input":"hi"}`), Run: []byte(`{"Input":"hi"}`), Next: time.UnixMicro(1_780_000_360_000_000)}, idempotency.Key{})
+		Enabled: true, Metadata: []byte(`{"c":1}`), Payload: []byte(`{"input":"hi"}`), Run: []byte(`{"Input":"hi"}`), Next: time.UnixMicro(1_780_000_360_000_000)}, store.IdempotencyKey{})
 	b.ok(err)
-	_, _, err = b.Assistants.Create(b.ctx, anAssistant(), false, idempotency.Key{})
+	_, _, err = b.Assistants.Create(b.ctx, anAssistant(), false, store.IdempotencyKey{})
 	b.ok(err)
 	_, err = b.Assistants.Update(b.ctx, assistantID, func(a *mapping.Assistant) error { a.Name = "Bea"; return nil })
 	b.ok(err)
 	b.ok(b.Agents.KeepFact(b.ctx, "echo", "schemas", []byte(`{"input":{}}`)))
 }
 
-func fixtureRun(thread, run string) *store.RunCreation {
+func fixtureRun(thread, run string) *store.CreateRun {
 	n := newRun(thread, mapping.StrategyReject)
 	n.Run.ID, n.Task.ID, n.Run.Metadata, n.Run.Kwargs = run, run, []byte(`{"r":1}`), []byte(`{"input":"hi"}`)
 	if thread != fixThread {
@@ -398,7 +395,7 @@ func readRest(b *harness, note noter) {
 	if found, lost := b.meaning("kitten"); !lost {
 		note("by meaning", found, nil)
 	}
-	if crons, n, err := b.Crons.List(b.ctx, cron.Query{}); n > 0 || err != nil {
+	if crons, n, err := b.Crons.List(b.ctx, store.CronQuery{}); n > 0 || err != nil {
 		note("crons", crons, err)
 	}
 	assistants, err := b.Assistants.List(b.ctx)
@@ -424,7 +421,7 @@ func readRest(b *harness, note noter) {
 	if b.Shared() {
 		b.ok(b.Beat(b.ctx, time.Minute)) // frees what was held under a lease that has ended
 	}
-	next, _, err := b.Claims.Next(b.ctx, nil)
+	next, _, err := b.Claims.ClaimNext(b.ctx, nil)
 	if next == nil {
 		b.t.Fatalf("nothing was left behind: %v", err)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/record"
 	"golang.org/x/sys/unix"
 )
 
@@ -46,29 +45,36 @@ func (b *harness) lags(path string, do func()) bool {
 // read, and by a write that is not relaxed, also by one that has nothing to write itself.
 func TestWhatIsFlushed(t *testing.T) {
 	t.Parallel()
-	for name, tell := range map[string]func(*harness, *store.Created) error{
-		"Flush": func(b *harness, _ *store.Created) error { return b.Flush() },
-		"a read of the log": func(b *harness, c *store.Created) error {
+	for name, tell := range map[string]func(*harness, *store.CreateRunResult) error{
+		"Flush": func(b *harness, _ *store.CreateRunResult) error { return b.Flush() },
+		"a read of the log": func(b *harness, c *store.CreateRunResult) error {
 			_, err := b.Events.List(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
 			return err
 		},
-		"a read of the run": func(b *harness, c *store.Created) error {
+		"a read of the run": func(b *harness, c *store.CreateRunResult) error {
 			_, err := b.Runs.Get(b.ctx, c.Run.ThreadID, c.Run.ID)
 			return err
 		},
-		"a read of the state": func(b *harness, c *store.Created) error { _, err := b.States.At(b.ctx, c.Run.ThreadID, ""); return err },
-		"a run that was made": func(b *harness, _ *store.Created) error { b.create(newThreadRun()); return nil },
-		"the end of the run":  func(b *harness, c *store.Created) error { b.end(c, mapping.RunSuccess); return nil },
-		"a step handed out": func(b *harness, c *store.Created) error {
+		"a read of the state": func(b *harness, c *store.CreateRunResult) error {
+			_, err := b.States.At(b.ctx, c.Run.ThreadID, "")
+			return err
+		},
+		"a run that was made": func(b *harness, _ *store.CreateRunResult) error { b.create(newThreadRun()); return nil },
+		"the end of the run":  func(b *harness, c *store.CreateRunResult) error { b.end(c, mapping.RunSuccess); return nil },
+		"a step handed out": func(b *harness, c *store.CreateRunResult) error {
 			_, err := b.Tasks.HandOut(b.ctx, c.Run.TaskID, 1, store.StepRequest{}, store.Reservation{})
 			return err
 		},
-		"a write of nothing":       func(b *harness, _ *store.Created) error { return b.Items.Delete(b.ctx, []string{"not", "there"}, "k") },
-		"a write of what is there": func(b *harness, c *store.Created) error { return b.Claims.RequestStop(b.ctx, c.Run.ID, "cancel") },
-		"several that wait":        flushTogether,
-		"a run that was fenced": func(b *harness, c *store.Created) error {
+		"a write of nothing": func(b *harness, _ *store.CreateRunResult) error {
+			return b.Items.Delete(b.ctx, []string{"not", "there"}, "k")
+		},
+		"a write of what is there": func(b *harness, c *store.CreateRunResult) error {
+			return b.Claims.RequestStop(b.ctx, c.Run.ID, "cancel")
+		},
+		"several that wait": flushTogether,
+		"a run that was fenced": func(b *harness, c *store.CreateRunResult) error {
 			_, _, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence + 1, Events: []mapping.Event{update(`{}`)}})
-			if !errors.Is(err, record.ErrFenced) {
+			if !errors.Is(err, store.ErrFenced) {
 				return err
 			}
 			return b.Flush() // nothing is told but that
@@ -94,7 +100,7 @@ func TestWhatIsFlushed(t *testing.T) {
 	}
 }
 
-func flushTogether(b *harness, _ *store.Created) error {
+func flushTogether(b *harness, _ *store.CreateRunResult) error {
 	var all sync.WaitGroup
 	errs := make([]error, 20)
 	for i := range errs {

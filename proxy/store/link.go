@@ -6,10 +6,8 @@ import (
 	"errors"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Links say what agents call threads and tasks.
@@ -17,7 +15,7 @@ type Links struct{ base *base }
 
 func putLinks(t *sqldb.Tx, thread int64, links []mapping.Link) error {
 	for i := range links {
-		body, err := column.Encode(&links[i])
+		body, err := encode(&links[i])
 		if err != nil {
 			return err
 		}
@@ -36,13 +34,13 @@ func undo(t *sqldb.Tx, row *runRow) error {
 	var body []byte
 	err := t.Get(`SELECT body FROM links WHERE thread = $1 AND agent = $5 AND task_id = ''
  AND EXISTS (SELECT 1 FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND kind = 'linked')`,
-		column.In{row.thread, row.key, row.from, row.to(), row.Agent}, column.Out{&body})
+		sqldb.In{row.thread, row.key, row.from, row.to(), row.Agent}, sqldb.Out{&body})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
 	var l mapping.Link
 	if err == nil {
-		err = column.Decode(body, &l)
+		err = decode(body, &l)
 	}
 	if err != nil || l.Agreed() {
 		return err
@@ -65,21 +63,21 @@ func (s *Links) Get(ctx context.Context, threadID, agent, taskID string) (l mapp
 func (s *Links) Before(ctx context.Context, threadID string, c mapping.Checkpoint) (l mapping.Link, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		l = mapping.Link{}
-		thread, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		thread, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
 		return t.Each(`SELECT e.seq, e.head, r.agent FROM runs r JOIN events e ON e.thread = r.thread AND e.run = r.id
  WHERE r.thread = $1 AND r.run_id = $2 AND e.seq >= r.from_seq AND e.seq <= $3 AND e.kind = $4 ORDER BY e.seq DESC LIMIT 1`,
-			column.In{thread, c.RunID, c.Seq, string(mapping.KindLinked)}, func(scan func(...any) error) error {
+			sqldb.In{thread, c.RunID, c.Seq, string(mapping.KindLinked)}, func(scan func(...any) error) error {
 				var seq int64
 				var body []byte
 				var agent string
-				if err := scan(&seq, sqldb.Unsealed(&body, column.EventHead, thread, &seq), &agent); err != nil {
+				if err := scan(&seq, sqldb.Unsealed(&body, colEventHead, thread, &seq), &agent); err != nil {
 					return err
 				}
 				var h mapping.Head
-				err := column.Decode(body, &h)
+				err := decode(body, &h)
 				if h.Link != nil {
 					l = *h.Link
 					l.Agent = agent
@@ -96,8 +94,8 @@ func (s *Links) List(ctx context.Context, threadID string) ([]mapping.Link, erro
 }
 
 func (s *Links) readLinks(ctx context.Context, threadID, rest string, more ...any) (list []mapping.Link, err error) {
-	sc := scope.ScopeOf(ctx)
-	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`+rest, append(column.In{sc.Tenant, threadID}, more...)...)
+	sc := tables.ScopeOf(ctx)
+	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`+rest, append(sqldb.In{sc.Tenant, threadID}, more...)...)
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT l.body FROM links l JOIN threads h ON h.id = l.thread WHERE `+where+` ORDER BY l.agent, l.task_id`,
 			args, func(scan func(...any) error) error {
@@ -107,7 +105,7 @@ func (s *Links) readLinks(ctx context.Context, threadID, rest string, more ...an
 					return err
 				}
 				list = append(list, l)
-				return column.Decode(body, &list[len(list)-1])
+				return decode(body, &list[len(list)-1])
 			})
 	})
 	return list, err

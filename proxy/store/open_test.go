@@ -39,7 +39,7 @@ func TestReopenedDatabaseHoldsEverything(t *testing.T) {
 	if len(got) != 2 {
 		t.Fatalf("%d events", len(got))
 	}
-	next, _, err := b.Claims.Next(b.ctx, nil)
+	next, _, err := b.Claims.ClaimNext(b.ctx, nil)
 	b.ok(err)
 	if next == nil || next.Run.ID != c.Run.ID || !next.Taken || next.Fence != 2 || len(next.Logged) != 2 || next.Run.TaskID != c.Run.TaskID {
 		t.Fatalf("claimed %+v", next)

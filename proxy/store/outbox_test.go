@@ -7,23 +7,22 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/google/go-cmp/cmp"
 )
 
 // hooked ends a fresh run that has a hook.
-func (b *harness) hooked(url string) *store.Created {
+func (b *harness) hooked(url string) *store.CreateRunResult {
 	b.t.Helper()
 	c := b.create(newThreadRun())
 	e := ending(mapping.RunSuccess)
-	e.Webhook = &outbox.Webhook{URL: url, Body: []byte(`{"run_id":"` + c.Run.ID + `"}`)}
+	e.Webhook = &store.Webhook{URL: url, Body: []byte(`{"run_id":"` + c.Run.ID + `"}`)}
 	_, _, err := b.Events.Append(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &e,
 		Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}}})
 	b.ok(err)
 	return c
 }
 
-func (b *harness) due(limit int, accept func(string) bool) ([]outbox.Delivery, time.Duration) {
+func (b *harness) due(limit int, accept func(string) bool) ([]store.Delivery, time.Duration) {
 	b.t.Helper()
 	take := func(_, url string) bool { return accept == nil || accept(url) }
 	list, wait, err := b.Deliveries.Claim(b.ctx, limit, time.Minute, take)

@@ -8,9 +8,8 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 	"go.uber.org/zap"
 )
 
@@ -23,21 +22,21 @@ func TestListsOfOneThreadUseItsIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	runs := func(q mapping.RunQuery) (string, column.In) {
-		where, args := runFilter(scope.Scope{}, q)
-		return `SELECT ` + runColumns + ` WHERE ` + where + ` ORDER BY r.id ` + column.Page(len(args)+1), append(args, column.LimitOf(0), 0)
+	runs := func(q mapping.RunQuery) (string, sqldb.In) {
+		where, args := runFilter(tables.Scope{}, q)
+		return `SELECT ` + runColumns + ` WHERE ` + where + ` ORDER BY r.id ` + limitOffset(len(args)+1), append(args, sqldb.LimitOf(0), 0)
 	}
-	tasks := func(q TaskQuery) (string, column.In) {
-		where, args := taskFilter(scope.Scope{}, q)
-		return `SELECT ` + taskColumns + ` WHERE ` + where + ` ORDER BY k.id ` + column.Page(len(args)+1), append(args, column.LimitOf(0), 0)
+	tasks := func(q TaskQuery) (string, sqldb.In) {
+		where, args := taskFilter(tables.Scope{}, q)
+		return `SELECT ` + taskColumns + ` WHERE ` + where + ` ORDER BY k.id ` + limitOffset(len(args)+1), append(args, sqldb.LimitOf(0), 0)
 	}
-	for name, query := range map[string]func() (string, column.In){
-		"a task's runs":      func() (string, column.In) { return runs(mapping.RunQuery{ThreadID: "t", TaskID: "k"}) },
-		"a thread's runs":    func() (string, column.In) { return runs(mapping.RunQuery{ThreadID: "t"}) },
-		"an agent's in one":  func() (string, column.In) { return runs(mapping.RunQuery{ThreadID: "t", Agent: "a"}) },
-		"a thread's tasks":   func() (string, column.In) { return tasks(TaskQuery{ThreadID: "t"}) },
-		"an agent's tasks":   func() (string, column.In) { return tasks(TaskQuery{Agent: "a"}) },
-		"an agent's, in one": func() (string, column.In) { return tasks(TaskQuery{ThreadID: "t", Agent: "a"}) },
+	for name, query := range map[string]func() (string, sqldb.In){
+		"a task's runs":      func() (string, sqldb.In) { return runs(mapping.RunQuery{ThreadID: "t", TaskID: "k"}) },
+		"a thread's runs":    func() (string, sqldb.In) { return runs(mapping.RunQuery{ThreadID: "t"}) },
+		"an agent's in one":  func() (string, sqldb.In) { return runs(mapping.RunQuery{ThreadID: "t", Agent: "a"}) },
+		"a thread's tasks":   func() (string, sqldb.In) { return tasks(TaskQuery{ThreadID: "t"}) },
+		"an agent's tasks":   func() (string, sqldb.In) { return tasks(TaskQuery{Agent: "a"}) },
+		"an agent's, in one": func() (string, sqldb.In) { return tasks(TaskQuery{ThreadID: "t", Agent: "a"}) },
 	} {
 		text, args := query()
 		var plan []string
@@ -71,7 +70,7 @@ func TestRegularLooksUseIndexesOfWhatHasNotEnded(t *testing.T) {
 	defer s.Close()
 	for text, index := range map[string]string{countQueued: "runs_pending", countRunning: "runs_open", countHooks: "outbox_due", selectPulled: "runs_open"} {
 		var plan string
-		var args column.In
+		var args sqldb.In
 		for n := 1; strings.Contains(text, "$"+strconv.Itoa(n)); n++ {
 			args = append(args, nil)
 		}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
@@ -19,7 +18,7 @@ func TestKeyOfALostRunIsAnothersByNow(t *testing.T) {
 	c := a.create(newThreadRun())
 	behind(t, dsn, `UPDATE runs SET run_id = 'another'`)
 	_, _, err := a.Events.Append(a.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{token("1")}})
-	if !errors.Is(err, record.ErrFenced) {
+	if !errors.Is(err, store.ErrFenced) {
 		t.Errorf("the append of the lost run ended with %v", err)
 	}
 }

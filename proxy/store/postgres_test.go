@@ -13,9 +13,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
-	"github.com/apbridge/apbridge/proxy/store/outbox"
-	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -169,13 +166,13 @@ func TestC2LeaseThatEndedIsTakenOver(t *testing.T) {
 		t.Fatal(d, taken)
 	}
 	_, _, err := a.Events.Append(a.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{update(`{"a":2}`)}})
-	if !errors.Is(err, record.ErrFenced) {
+	if !errors.Is(err, store.ErrFenced) {
 		t.Fatal(err)
 	}
-	if err := a.Claims.Release(a.ctx, c.Run.ID, c.Claimed.Fence); !errors.Is(err, record.ErrFenced) {
+	if err := a.Claims.Release(a.ctx, c.Run.ID, c.Claimed.Fence); !errors.Is(err, store.ErrFenced) {
 		t.Fatal(err)
 	}
-	if err := a.Beat(a.ctx, time.Minute); !errors.Is(err, record.ErrLapsed) {
+	if err := a.Beat(a.ctx, time.Minute); !errors.Is(err, store.ErrLapsed) {
 		t.Fatal(err)
 	}
 	a.ok(a.Beat(a.ctx, time.Minute))
@@ -191,7 +188,7 @@ func TestC3OwnLapsedRunHasANewFence(t *testing.T) {
 	a, _ := pair(t)
 	c := a.create(newThreadRun())
 	a.ok(a.Beat(a.ctx, -time.Second))
-	if err := a.Beat(a.ctx, time.Minute); !errors.Is(err, record.ErrLapsed) {
+	if err := a.Beat(a.ctx, time.Minute); !errors.Is(err, store.ErrLapsed) {
 		t.Fatal(err)
 	}
 	ids, taken, _ := a.claims()
@@ -199,7 +196,7 @@ func TestC3OwnLapsedRunHasANewFence(t *testing.T) {
 		t.Fatal(d, taken.Fence)
 	}
 	_, _, err := a.Events.Append(a.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{token("1")}})
-	if !errors.Is(err, record.ErrFenced) {
+	if !errors.Is(err, store.ErrFenced) {
 		t.Fatal(err)
 	}
 }
@@ -319,12 +316,12 @@ func TestNoticesReachOtherProcessesOnly(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
 	for _, s := range []*harness{a, b} {
-		if n := <-s.Notices(); n.Kind != record.NoticeAll {
+		if n := <-s.Notices(); n.Kind != store.NoticeAll {
 			t.Fatalf("%+v", n)
 		}
 	}
 	c := a.create(newThreadRun())
-	want := func(kind record.NoticeKind) {
+	want := func(kind store.NoticeKind) {
 		t.Helper()
 		deadline := time.After(time.Minute)
 		for {
@@ -339,15 +336,15 @@ func TestNoticesReachOtherProcessesOnly(t *testing.T) {
 		}
 	}
 	a.append(c, token("1"))
-	want(record.NoticeLogged)
+	want(store.NoticeLogged)
 	next := a.create(newRun(c.Run.ThreadID, mapping.StrategyEnqueue))
-	want(record.NoticePending)
+	want(store.NoticePending)
 	a.ok(a.Claims.RequestStop(a.ctx, c.Run.ID, ""))
-	want(record.NoticeStop)
+	want(store.NoticeStop)
 	a.end(c, mapping.RunInterrupted)
-	want(record.NoticePending)
+	want(store.NoticePending)
 	a.ok(a.Runs.Delete(a.ctx, c.Run.ThreadID, c.Run.ID))
-	want(record.NoticeGone)
+	want(store.NoticeGone)
 	select {
 	case n := <-a.Notices():
 		t.Fatalf("a process heard itself: %+v", n)
@@ -361,7 +358,7 @@ func TestIdempotencyKeyHoldsOverProcesses(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
 	var wg sync.WaitGroup
-	made := make([]*store.Created, 8)
+	made := make([]*store.CreateRunResult, 8)
 	for i := range made {
 		wg.Go(func() {
 			s, n := []*harness{a, b}[i%2], newThreadRun()
@@ -388,12 +385,12 @@ func TestIdempotencyKeyHoldsOverProcesses(t *testing.T) {
 func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
-	if n := <-b.Notices(); n.Kind != record.NoticeAll {
+	if n := <-b.Notices(); n.Kind != store.NoticeAll {
 		t.Fatalf("%+v", n)
 	}
 	go func() { // as the engine does
 		for n := range b.Notices() {
-			if n.Kind == record.NoticeDue {
+			if n.Kind == store.NoticeDue {
 				b.RingDue(n.About)
 			}
 		}
@@ -411,13 +408,13 @@ func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
 	_, err := a.Threads.Patch(a.ctx, th.ID, nil, &store.Expire{At: soon})
 	a.ok(err)
 	heard("an expiry", b.Retention.Expiries())
-	_, err = a.Crons.Create(a.ctx, mapping.Cron{ID: id(), Agent: "echo", AssistantID: "a", Enabled: true, Next: soon}, idempotency.Key{})
+	_, err = a.Crons.Create(a.ctx, mapping.Cron{ID: id(), Agent: "echo", AssistantID: "a", Enabled: true, Next: soon}, store.IdempotencyKey{})
 	a.ok(err)
 	heard("a cron", b.Crons.Changed())
 	c := a.create(newThreadRun())
 	_, _, err = a.Events.Append(a.ctx, store.Append{
 		ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}}},
-		End: &store.End{Outcome: mapping.Outcome{Status: mapping.RunSuccess}, Webhook: &outbox.Webhook{URL: "http://127.0.0.1:1/", Body: []byte("{}")}},
+		End: &store.End{Outcome: mapping.Outcome{Status: mapping.RunSuccess}, Webhook: &store.Webhook{URL: "http://127.0.0.1:1/", Body: []byte("{}")}},
 	})
 	a.ok(err)
 	heard("a webhook", b.Deliveries.Changed())
@@ -435,7 +432,7 @@ func TestC5LostNoticesAreMadeUpFor(t *testing.T) {
 		for {
 			select {
 			case n := <-a.Notices():
-				if n.Kind == record.NoticeAll {
+				if n.Kind == store.NoticeAll {
 					return
 				}
 			case <-deadline:

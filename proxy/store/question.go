@@ -4,8 +4,6 @@ import (
 	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -22,7 +20,7 @@ import (
 // Questions of others stay open.
 
 // closeQuestions closes those of the open questions that a run closes by its start, and returns the rest.
-func closeQuestions(t *sqldb.Tx, at record.RunKey, open []mapping.Interrupt, forks bool) ([]mapping.Interrupt, error) {
+func closeQuestions(t *sqldb.Tx, at runKey, open []mapping.Interrupt, forks bool) ([]mapping.Interrupt, error) {
 	if len(open) == 0 {
 		return open, nil
 	}
@@ -34,19 +32,19 @@ func closeQuestions(t *sqldb.Tx, at record.RunKey, open []mapping.Interrupt, for
 	if err != nil || len(left) == len(open) {
 		return left, err
 	}
-	body, err := column.EncodeInterrupts(left)
+	body, err := encodeInterrupts(left)
 	if err != nil {
 		return nil, err
 	}
-	return left, t.Put(`UPDATE threads SET interrupts = $2 WHERE id = $1`, at.Thread, t.Sealed(body, column.ThreadInterrupts, at.Thread))
+	return left, t.Put(`UPDATE threads SET interrupts = $2 WHERE id = $1`, at.Thread, t.Sealed(body, colThreadInterrupts, at.Thread))
 }
 
 // othersOpen are those of the open questions that other tasks than a run's wait with.
-func othersOpen(t *sqldb.Tx, at record.RunKey, open []mapping.Interrupt) (left []mapping.Interrupt, err error) {
+func othersOpen(t *sqldb.Tx, at runKey, open []mapping.Interrupt) (left []mapping.Interrupt, err error) {
 	for _, q := range open {
 		var others bool
 		err := t.Get(`SELECT EXISTS (SELECT 1 FROM runs q, runs r WHERE q.thread = $1 AND q.run_id = $2 AND r.id = $3 AND q.task <> r.task)`,
-			column.In{at.Thread, q.Run, at.Run}, column.Out{&others})
+			sqldb.In{at.Thread, q.Run, at.Run}, sqldb.Out{&others})
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +56,7 @@ func othersOpen(t *sqldb.Tx, at record.RunKey, open []mapping.Interrupt) (left [
 }
 
 // keptBeside are those of the open questions that a run does not close by its start.
-func keptBeside(t *sqldb.Tx, at record.RunKey, open []mapping.Interrupt) (left []mapping.Interrupt, err error) {
+func keptBeside(t *sqldb.Tx, at runKey, open []mapping.Interrupt) (left []mapping.Interrupt, err error) {
 	if len(open) == 0 {
 		return nil, nil
 	}
@@ -70,7 +68,7 @@ func keptBeside(t *sqldb.Tx, at record.RunKey, open []mapping.Interrupt) (left [
 	for _, q := range open {
 		var others bool
 		err := t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND run_id = $2 AND task <> $3 AND (agent <> $4 OR $5))`,
-			column.In{at.Thread, q.Run, r.task, r.Agent, beside}, column.Out{&others})
+			sqldb.In{at.Thread, q.Run, r.task, r.Agent, beside}, sqldb.Out{&others})
 		if err != nil {
 			return nil, err
 		}
@@ -82,7 +80,7 @@ func keptBeside(t *sqldb.Tx, at record.RunKey, open []mapping.Interrupt) (left [
 }
 
 // closeThreadQuestions is closeQuestions of those that stand in the thread's row.
-func closeThreadQuestions(t *sqldb.Tx, at record.RunKey) error {
+func closeThreadQuestions(t *sqldb.Tx, at runKey) error {
 	open, err := openQuestions(t, at.Thread)
 	if err != nil {
 		return err
@@ -93,15 +91,15 @@ func closeThreadQuestions(t *sqldb.Tx, at record.RunKey) error {
 
 func openQuestions(t *sqldb.Tx, thread int64) (open []mapping.Interrupt, err error) {
 	var body []byte
-	if err := t.Get(`SELECT interrupts FROM threads WHERE id = $1`, column.In{thread}, column.Out{sqldb.Unsealed(&body, column.ThreadInterrupts, thread)}); err != nil {
+	if err := t.Get(`SELECT interrupts FROM threads WHERE id = $1`, sqldb.In{thread}, sqldb.Out{sqldb.Unsealed(&body, colThreadInterrupts, thread)}); err != nil {
 		return nil, err
 	}
-	return open, column.Decode(body, &open)
+	return open, decode(body, &open)
 }
 
 // joinQuestions notes in an end the run that asks, and adds what others of the thread have asked: a run that ends does
 // not answer their questions.
-func joinQuestions(t *sqldb.Tx, at record.RunKey, runID string, e *End) error {
+func joinQuestions(t *sqldb.Tx, at runKey, runID string, e *End) error {
 	open, err := openQuestions(t, at.Thread)
 	if err != nil {
 		return err
@@ -129,10 +127,10 @@ func withdrawQuestions(t *sqldb.Tx, row *runRow) error {
 	if err != nil || len(left) == len(open) {
 		return err
 	}
-	body, err := column.EncodeInterrupts(left)
+	body, err := encodeInterrupts(left)
 	if err != nil {
 		return err
 	}
 	return t.Put(`UPDATE threads SET interrupts = $2, status = CASE WHEN status = 'interrupted' AND $3 THEN 'idle' ELSE status END WHERE id = $1`,
-		row.thread, t.Sealed(body, column.ThreadInterrupts, row.thread), len(left) == 0)
+		row.thread, t.Sealed(body, colThreadInterrupts, row.thread), len(left) == 0)
 }

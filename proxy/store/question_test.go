@@ -10,7 +10,7 @@ import (
 )
 
 // asks ends a run with a question of that id.
-func (b *harness) asks(c *store.Created, id string) {
+func (b *harness) asks(c *store.CreateRunResult, id string) {
 	b.t.Helper()
 	o := mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: []mapping.Interrupt{{ID: id, Value: []byte(`1`)}}}
 	_, _, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &store.End{Outcome: o, Thread: o.Thread()},
@@ -19,7 +19,7 @@ func (b *harness) asks(c *store.Created, id string) {
 }
 
 // on is a run of an agent on the thread of another run.
-func on(c *store.Created, agent string) *store.RunCreation {
+func on(c *store.CreateRunResult, agent string) *store.CreateRun {
 	n := newRun(c.Run.ThreadID, mapping.StrategyReject)
 	n.Run.Agent, n.Task.Agent = agent, agent
 	return n
@@ -41,23 +41,23 @@ func (b *harness) open(thread string) (ids []string, status mapping.ThreadStatus
 func TestQuestionsThatStayOpen(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		next func(b *harness, echo, other *store.Created) *store.RunCreation
+		next func(b *harness, echo, other *store.CreateRunResult) *store.CreateRun
 		left []string
 	}{
-		"an answer": {func(_ *harness, echo, _ *store.Created) *store.RunCreation {
+		"an answer": {func(_ *harness, echo, _ *store.CreateRunResult) *store.CreateRun {
 			n := on(echo, "echo")
 			n.Task, n.Run.TaskID = nil, echo.Run.TaskID
 			return n
 		}, []string{"q2"}},
-		"new input":               {func(_ *harness, echo, _ *store.Created) *store.RunCreation { return on(echo, "echo") }, []string{"q2"}},
-		"new input for the other": {func(_ *harness, echo, _ *store.Created) *store.RunCreation { return on(echo, "other") }, []string{"q1"}},
-		"input for a third":       {func(_ *harness, echo, _ *store.Created) *store.RunCreation { return on(echo, "third") }, []string{"q1", "q2"}},
-		"beside": {func(_ *harness, echo, _ *store.Created) *store.RunCreation {
+		"new input":               {func(_ *harness, echo, _ *store.CreateRunResult) *store.CreateRun { return on(echo, "echo") }, []string{"q2"}},
+		"new input for the other": {func(_ *harness, echo, _ *store.CreateRunResult) *store.CreateRun { return on(echo, "other") }, []string{"q1"}},
+		"input for a third":       {func(_ *harness, echo, _ *store.CreateRunResult) *store.CreateRun { return on(echo, "third") }, []string{"q1", "q2"}},
+		"beside": {func(_ *harness, echo, _ *store.CreateRunResult) *store.CreateRun {
 			n := on(echo, "echo")
 			n.Run.Multitask = mapping.StrategyConcurrent
 			return n
 		}, []string{"q1", "q2"}},
-		"from before": {func(b *harness, echo, _ *store.Created) *store.RunCreation {
+		"from before": {func(b *harness, echo, _ *store.CreateRunResult) *store.CreateRun {
 			n := on(echo, "third")
 			list, err := b.States.Checkpoints(b.ctx, echo.Run.ThreadID, store.CheckpointQuery{})
 			b.ok(err)
@@ -131,7 +131,7 @@ func TestACancelledTaskAsksNothing(t *testing.T) {
 		other := b.create(on(echo, "other"))
 		b.asks(other, "q2")
 		for _, c := range []struct {
-			of   *store.Created
+			of   *store.CreateRunResult
 			left []string
 		}{{echo, []string{"q2"}}, {other, nil}} {
 			n := on(c.of, c.of.Run.Agent)

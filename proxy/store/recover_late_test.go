@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"go.uber.org/zap"
 )
 
@@ -29,13 +28,13 @@ func TestD1LateRecoveryLeavesUpdatesAlone(t *testing.T) {
 		}
 		threads = append(threads, th.ID)
 	}
-	token, err := s.States.Hold(ctx, threads[0], "", idempotency.Key{})
+	token, err := s.States.Hold(ctx, threads[0], "", IdempotencyKey{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	owner := s.base.Owner
 	s.base.Owner = "an earlier process"
-	if _, err := s.States.Hold(ctx, threads[1], "", idempotency.Key{}); err != nil {
+	if _, err := s.States.Hold(ctx, threads[1], "", IdempotencyKey{}); err != nil {
 		t.Fatal(err)
 	}
 	s.base.Owner = owner

@@ -6,11 +6,8 @@ import (
 	"iter"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/listing"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Runs are made, found, explained and removed.
@@ -45,30 +42,30 @@ func readRun(t *sqldb.Tx, where string, args ...any) (*runRow, error) {
 func (r *runRow) scan(scan func(...any) error) error {
 	var options, fault []byte
 	var created, updated, started, ended, after int64
-	err := scan(&r.ID, column.RawOf(&r.Metadata), &r.key, &r.thread, &r.task, &r.fence, &r.holder, &r.from, &r.last, &r.Tenant, &r.Owner, &r.ThreadID, &r.TaskID, &r.Agent,
-		&r.AssistantID, (*string)(&r.Status), &r.Parked, sqldb.Unsealed(column.RawOf(&r.Kwargs), column.RunKwargs, &r.ID), (*string)(&r.Multitask), (*string)(&r.Flavour),
-		sqldb.Unsealed(&options, column.RunOptions, &r.ID), &r.Base, &r.Attempt, sqldb.Unsealed(&fault, column.RunFault, &r.ID), &r.CancelReason, &created, &updated, &started, &ended, &after)
+	err := scan(&r.ID, rawOf(&r.Metadata), &r.key, &r.thread, &r.task, &r.fence, &r.holder, &r.from, &r.last, &r.Tenant, &r.Owner, &r.ThreadID, &r.TaskID, &r.Agent,
+		&r.AssistantID, (*string)(&r.Status), &r.Parked, sqldb.Unsealed(rawOf(&r.Kwargs), colRunKwargs, &r.ID), (*string)(&r.Multitask), (*string)(&r.Flavour),
+		sqldb.Unsealed(&options, colRunOptions, &r.ID), &r.Base, &r.Attempt, sqldb.Unsealed(&fault, colRunFault, &r.ID), &r.CancelReason, &created, &updated, &started, &ended, &after)
 	if err != nil {
 		return err
 	}
 	r.size = len(r.Metadata) + len(r.Kwargs) + len(options) + len(fault)
-	r.CreatedAt, r.UpdatedAt, r.StartedAt = column.TimeOf(created), column.TimeOf(updated), column.TimeOf(started)
-	r.EndedAt, r.RunAfter = column.TimeOf(ended), column.TimeOf(after)
-	if err := column.Decode(options, &r.Options); err != nil {
+	r.CreatedAt, r.UpdatedAt, r.StartedAt = sqldb.TimeOf(created), sqldb.TimeOf(updated), sqldb.TimeOf(started)
+	r.EndedAt, r.RunAfter = sqldb.TimeOf(ended), sqldb.TimeOf(after)
+	if err := decode(options, &r.Options); err != nil {
 		return err
 	}
 	if len(fault) == 0 {
 		return nil
 	}
 	r.Fault = new(mapping.Fault)
-	return column.Decode(fault, r.Fault)
+	return decode(fault, r.Fault)
 }
 
 // Get returns a run; threadID may be "".
 func (s *Runs) Get(ctx context.Context, threadID, runID string) (*mapping.Run, error) {
 	var row *runRow
 	err := s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) (err error) {
-		row, err = findRun(t, scope.ScopeOf(ctx), threadID, runID)
+		row, err = findRun(t, tables.ScopeOf(ctx), threadID, runID)
 		return err
 	})
 	if err != nil {
@@ -87,30 +84,30 @@ type RunState struct {
 // State returns how a run stands, without the request that it was made by, which may be long; threadID may be "".
 func (s *Runs) State(ctx context.Context, threadID, runID string) (r RunState, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		sc := scope.ScopeOf(ctx)
+		sc := tables.ScopeOf(ctx)
 		where, args := sc.Narrow(`r.run_id = $1 AND r.tenant = $2 AND ($3 = '' OR h.thread_id = $3)`, runID, sc.Tenant, threadID)
-		err := t.Get(`SELECT r.status, r.parked, r.base FROM runs r JOIN threads h ON h.id = r.thread WHERE `+where, args, column.Out{(*string)(&r.Status), &r.Parked, &r.Base})
-		return record.NoRun(err, runID)
+		err := t.Get(`SELECT r.status, r.parked, r.base FROM runs r JOIN threads h ON h.id = r.thread WHERE `+where, args, sqldb.Out{(*string)(&r.Status), &r.Parked, &r.Base})
+		return noRun(err, runID)
 	})
 	return r, err
 }
 
-func findRun(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (*runRow, error) {
+func findRun(t *sqldb.Tx, sc tables.Scope, threadID, runID string) (*runRow, error) {
 	where, args := sc.Narrow(`r.run_id = $1 AND r.tenant = $2`, runID, sc.Tenant)
 	row, err := readRun(t, where, args...)
 	if err == nil && threadID != "" && row.ThreadID != threadID {
 		err = sql.ErrNoRows
 	}
-	return row, record.NoRun(err, runID)
+	return row, noRun(err, runID)
 }
 
 // lockRun is findRun with the run's thread locked.
-func lockRun(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (*runRow, error) {
+func lockRun(t *sqldb.Tx, sc tables.Scope, threadID, runID string) (*runRow, error) {
 	row, err := findRun(t, sc, threadID, runID)
 	if err != nil || !t.Shared() {
 		return row, err
 	}
-	if err := record.LockThread(t, row.thread); err != nil {
+	if err := tables.LockThread(t, row.thread); err != nil {
 		return row, err
 	}
 	return findRun(t, sc, threadID, runID)
@@ -118,18 +115,18 @@ func lockRun(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (*runRow, erro
 
 // List returns runs, newest first unless asked otherwise. Limit 0: all. Metadata is matched by containment.
 func (s *Runs) List(ctx context.Context, q mapping.RunQuery) ([]mapping.Run, error) {
-	found, err := s.find(ctx, q, listing.Whole)
+	found, err := s.find(ctx, q, wholeList)
 	return found.Rows, err
 }
 
 // Search is List of which few megabytes are held at a time: a run is yielded as it is by then, and one that was removed
 // meanwhile is left out. It is ranged over once.
 func (s *Runs) Search(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
-	found, err := s.find(ctx, q, listing.AtOnce)
+	found, err := s.find(ctx, q, listAtOnce)
 	if err != nil {
-		return listing.Failed[mapping.Run](err)
+		return failedList[mapping.Run](err)
 	}
-	sc := scope.ScopeOf(ctx)
+	sc := tables.ScopeOf(ctx)
 	return found.Each(ctx, s.base.DB, func(t *sqldb.Tx, id string) (mapping.Run, int, error) {
 		row, err := findRun(t, sc, "", id)
 		return row.Run, row.size, err
@@ -137,28 +134,28 @@ func (s *Runs) Search(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping
 }
 
 // find lists runs, the first of them with all that they have.
-func (s *Runs) find(ctx context.Context, q mapping.RunQuery, room int) (found listing.Long[mapping.Run], err error) {
-	where, args := runFilter(scope.ScopeOf(ctx), q)
+func (s *Runs) find(ctx context.Context, q mapping.RunQuery, room int) (found longList[mapping.Run], err error) {
+	where, args := runFilter(tables.ScopeOf(ctx), q)
 	order := ` ORDER BY r.id DESC `
 	if q.OldestFirst {
 		order = ` ORDER BY r.id `
 	}
-	keep, limit, offset := listing.Containing(q.Metadata), column.LimitOf(q.Limit), q.Offset
+	keep, limit, offset := containing(q.Metadata), sqldb.LimitOf(q.Limit), q.Offset
 	says := saying(q.Text)
 	chosen := keep != nil || says != nil
 	if chosen {
-		limit, offset = column.LimitOf(0), 0
+		limit, offset = sqldb.LimitOf(0), 0
 	}
-	text := `SELECT ` + runColumns + ` WHERE ` + where + order + column.Page(len(args)+1)
+	text := `SELECT ` + runColumns + ` WHERE ` + where + order + limitOffset(len(args)+1)
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		found = listing.Long[mapping.Run]{Room: room}
-		pick := listing.Picker{}
+		found = longList[mapping.Run]{Room: room}
+		pick := picker{}
 		if chosen {
-			pick = listing.Picker{Limit: q.Limit, Offset: q.Offset}
+			pick = picker{Limit: q.Limit, Offset: q.Offset}
 		}
 		return t.Until(text, append(args[:len(args):len(args)], limit, offset), func(scan func(...any) error) (bool, error) {
 			var row runRow
-			err := listing.FirstColumns(scan, runWidth, &row.ID, column.RawOf(&row.Metadata))
+			err := firstColumns(scan, runWidth, &row.ID, rawOf(&row.Metadata))
 			if err != nil || keep != nil && !keep(row.Metadata) {
 				return err == nil, err
 			}
@@ -177,7 +174,7 @@ func (s *Runs) find(ctx context.Context, q mapping.RunQuery, room int) (found li
 
 // runFilter names threads and tasks by their keys: a join on their ids, with runs in their order, has SQLite walk
 // through all runs there are.
-func runFilter(sc scope.Scope, q mapping.RunQuery) (where string, args column.In) {
+func runFilter(sc tables.Scope, q mapping.RunQuery) (where string, args sqldb.In) {
 	where, args = sc.Narrow(`r.tenant = $1`, sc.Tenant)
 	for _, f := range []struct{ before, value, after string }{
 		{`r.thread = (SELECT id FROM threads WHERE tenant = $1 AND thread_id = `, q.ThreadID, `)`},
@@ -188,11 +185,11 @@ func runFilter(sc scope.Scope, q mapping.RunQuery) (where string, args column.In
 	} {
 		if f.value != "" {
 			args = append(args, f.value)
-			where += ` AND ` + f.before + column.List(len(args), 1) + f.after
+			where += ` AND ` + f.before + sqldb.Params(len(args), 1) + f.after
 		}
 	}
 	if len(q.Status) > 0 { // there are few
-		where += ` AND r.status IN (` + column.List(len(args)+1, len(q.Status)) + `)`
+		where += ` AND r.status IN (` + sqldb.Params(len(args)+1, len(q.Status)) + `)`
 		for _, st := range q.Status {
 			args = append(args, string(st))
 		}
@@ -202,19 +199,19 @@ func runFilter(sc scope.Scope, q mapping.RunQuery) (where string, args column.In
 
 // made adds when runs were made. A run that a list was left at may have gone: then those come that were made before the
 // next one.
-func made(where string, args column.In, q mapping.RunQuery) (string, column.In) {
+func made(where string, args sqldb.In, q mapping.RunQuery) (string, sqldb.In) {
 	if !q.Since.IsZero() {
-		args = append(args, column.Micros(q.Since))
-		where += ` AND r.created_us >= ` + column.List(len(args), 1)
+		args = append(args, sqldb.Micros(q.Since))
+		where += ` AND r.created_us >= ` + sqldb.Params(len(args), 1)
 	}
 	if !q.Until.IsZero() {
-		args = append(args, column.Micros(q.Until))
-		where += ` AND r.created_us <= ` + column.List(len(args), 1)
+		args = append(args, sqldb.Micros(q.Until))
+		where += ` AND r.created_us <= ` + sqldb.Params(len(args), 1)
 	}
 	if q.Before.RunID != "" {
-		args = append(args, q.Before.RunID, column.Micros(q.Before.CreatedAt))
-		where += ` AND r.id < coalesce((SELECT id FROM runs WHERE tenant = $1 AND run_id = ` + column.List(len(args)-1, 1) +
-			`), (SELECT min(id) FROM runs WHERE tenant = $1 AND created_us >= ` + column.List(len(args), 1) + `), 9223372036854775807)`
+		args = append(args, q.Before.RunID, sqldb.Micros(q.Before.CreatedAt))
+		where += ` AND r.id < coalesce((SELECT id FROM runs WHERE tenant = $1 AND run_id = ` + sqldb.Params(len(args)-1, 1) +
+			`), (SELECT min(id) FROM runs WHERE tenant = $1 AND created_us >= ` + sqldb.Params(len(args), 1) + `), 9223372036854775807)`
 	}
 	return where, args
 }

@@ -5,9 +5,8 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // decideStart decides between now, later and not at all.
@@ -46,7 +45,7 @@ func (x *createRunTx) occupants() (on occupants, err error) {
 	}
 	var keys []int64
 	err = x.Until(`SELECT 0 AS id, '~' AS status FROM updates WHERE thread = $1
- UNION ALL SELECT id, status FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id`, column.In{x.thread.key},
+ UNION ALL SELECT id, status FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id`, sqldb.In{x.thread.key},
 		func(scan func(...any) error) (bool, error) {
 			var key int64
 			var status string
@@ -73,7 +72,7 @@ func (x *createRunTx) occupants() (on occupants, err error) {
 
 // amongShared reports whether every run of the thread lets others run beside it.
 func (x *createRunTx) amongShared() (ok bool, err error) {
-	err = x.Get(`SELECT NOT EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND concurrent = 0)`, column.In{x.thread.key}, column.Out{&ok})
+	err = x.Get(`SELECT NOT EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND concurrent = 0)`, sqldb.In{x.thread.key}, sqldb.Out{&ok})
 	return ok, err
 }
 
@@ -85,7 +84,7 @@ func (x *createRunTx) applyStrategy(active []*runRow, strategy mapping.Strategy)
 	case mapping.StrategyInterrupt, mapping.StrategyRollback:
 		note := displacing(x.made.Run, x.made.Run.RunAfter.IsZero())
 		if strategy == mapping.StrategyRollback && x.made.Run.RunAfter.IsZero() {
-			x.made.Run.RunAfter = column.TimeOf(x.Now + rollbackTime.Microseconds())
+			x.made.Run.RunAfter = sqldb.TimeOf(x.Now + rollbackTime.Microseconds())
 		}
 		return x.displace(active, note)
 	default:
@@ -112,14 +111,14 @@ const rollbackTime = 30 * time.Second
 // MakeDue lets a pending run start as soon as its thread is free.
 func (s *Runs) MakeDue(ctx context.Context, runID string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		_, err := t.Exec(`UPDATE runs SET run_after_us = 0 WHERE tenant = $1 AND run_id = $2 AND status = 'pending'`, scope.TenantOf(ctx), runID)
+		_, err := t.Exec(`UPDATE runs SET run_after_us = 0 WHERE tenant = $1 AND run_id = $2 AND status = 'pending'`, tables.TenantOf(ctx), runID)
 		return err
 	})
 }
 
 // waitsFor says of a run that holds the thread when it is to start, if it only waits for that.
 func (x *createRunTx) waitsFor(r mapping.Run) string {
-	if r.Status != mapping.RunPending || r.Multitask == mapping.StrategyRollback || column.Micros(r.RunAfter) <= x.Now {
+	if r.Status != mapping.RunPending || r.Multitask == mapping.StrategyRollback || sqldb.Micros(r.RunAfter) <= x.Now {
 		return ""
 	}
 	return ", which is to start at " + r.RunAfter.UTC().Format(time.RFC3339)

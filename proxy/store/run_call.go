@@ -5,10 +5,8 @@ import (
 	"database/sql"
 	"errors"
 
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Calls are what is kept of the calls that runs made of their agents. They are deleted with their run.
@@ -32,9 +30,9 @@ func (s *Calls) Keep(ctx context.Context, runID string, fence int64, calls []Run
 	return s.base.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		var run, last int64
 		err := t.Get(`SELECT id, (SELECT coalesce(max(n), 0) FROM run_calls WHERE run = runs.id) FROM runs WHERE run_id = $1 AND holder = $2 AND fence = $3`,
-			column.In{runID, s.base.Owner, fence}, column.Out{&run, &last})
+			sqldb.In{runID, s.base.Owner, fence}, sqldb.Out{&run, &last})
 		if errors.Is(err, sql.ErrNoRows) {
-			return record.ErrFenced
+			return ErrFenced
 		}
 		if err != nil {
 			return err
@@ -44,7 +42,7 @@ func (s *Calls) Keep(ctx context.Context, runID string, fence int64, calls []Run
 			n := last + c.N
 			newest = max(newest, n)
 			if err := t.Put(`INSERT INTO run_calls (run, n, head, sent, received) VALUES ($1, $2, $3, $4, $5)`, run, n,
-				t.Sealed(c.Head, column.RunCallHead, run, n), t.Sealed(c.Sent, column.RunCallSent, run, n), t.Sealed(c.Received, column.RunCallReceived, run, n)); err != nil {
+				t.Sealed(c.Head, colRunCallHead, run, n), t.Sealed(c.Sent, colRunCallSent, run, n), t.Sealed(c.Received, colRunCallReceived, run, n)); err != nil {
 				return err
 			}
 		}
@@ -56,13 +54,13 @@ func (s *Calls) Keep(ctx context.Context, runID string, fence int64, calls []Run
 func (s *Calls) List(ctx context.Context, threadID, runID string) (calls []RunCall, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		calls = nil
-		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)
+		row, err := findRun(t, tables.ScopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
 		}
-		return t.Each(`SELECT n, head FROM run_calls WHERE run = $1 ORDER BY n`, column.In{row.key}, func(scan func(...any) error) error {
+		return t.Each(`SELECT n, head FROM run_calls WHERE run = $1 ORDER BY n`, sqldb.In{row.key}, func(scan func(...any) error) error {
 			var c RunCall
-			err := scan(&c.N, sqldb.Unsealed(&c.Head, column.RunCallHead, row.key, &c.N))
+			err := scan(&c.N, sqldb.Unsealed(&c.Head, colRunCallHead, row.key, &c.N))
 			calls = append(calls, c)
 			return err
 		})
@@ -73,13 +71,13 @@ func (s *Calls) List(ctx context.Context, threadID, runID string) (calls []RunCa
 // Get returns one of a run's, with its bodies; sql.ErrNoRows where it is not kept.
 func (s *Calls) Get(ctx context.Context, threadID, runID string, n int64) (c RunCall, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
-		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)
+		row, err := findRun(t, tables.ScopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
 		}
 		c.N = n
-		return t.Get(`SELECT head, sent, received FROM run_calls WHERE run = $1 AND n = $2`, column.In{row.key, n},
-			column.Out{sqldb.Unsealed(&c.Head, column.RunCallHead, row.key, n), sqldb.Unsealed(&c.Sent, column.RunCallSent, row.key, n), sqldb.Unsealed(&c.Received, column.RunCallReceived, row.key, n)})
+		return t.Get(`SELECT head, sent, received FROM run_calls WHERE run = $1 AND n = $2`, sqldb.In{row.key, n},
+			sqldb.Out{sqldb.Unsealed(&c.Head, colRunCallHead, row.key, n), sqldb.Unsealed(&c.Sent, colRunCallSent, row.key, n), sqldb.Unsealed(&c.Received, colRunCallReceived, row.key, n)})
 	})
 	return c, err
 }

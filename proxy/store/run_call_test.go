@@ -8,7 +8,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/record"
 )
 
 // TestCallsOfRuns: they are read by callers that may see the run, the newest are kept, and they go with the run.
@@ -23,7 +22,7 @@ func TestCallsOfRuns(t *testing.T) {
 		}
 		b.ok(b.Calls.Keep(b.ctx, c.Run.ID, c.Claimed.Fence, many))
 		b.ok(b.Calls.Keep(b.ctx, c.Run.ID, c.Claimed.Fence, many))
-		if err := b.Calls.Keep(b.ctx, c.Run.ID, c.Claimed.Fence+1, many); !errors.Is(err, record.ErrFenced) {
+		if err := b.Calls.Keep(b.ctx, c.Run.ID, c.Claimed.Fence+1, many); !errors.Is(err, store.ErrFenced) {
 			t.Errorf("under another fence: %v", err)
 		}
 		list, err := b.Calls.List(b.ctx, c.Run.ThreadID, c.Run.ID)

@@ -10,10 +10,8 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/clock"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Claims give runs to processes that execute them, and take them back.
@@ -32,10 +30,10 @@ type Claimed struct {
 	Running time.Duration
 }
 
-// Next claims the oldest run that may start now: pending and due, first in its thread, nothing active there, agent not
-// in full; or one whose owner's lease has ended. All tenants. c is nil when there is none; next is when the earliest
-// delayed run is due (zero: none).
-func (s *Claims) Next(ctx context.Context, full []string) (c *Claimed, next time.Time, err error) {
+// ClaimNext claims the oldest run that may start now: pending and due, first in its thread, nothing active there, agent
+// not in full; or one whose owner's lease has ended. All tenants. c is nil when there is none; next is when the
+// earliest delayed run is due (zero: none).
+func (s *Claims) ClaimNext(ctx context.Context, full []string) (c *Claimed, next time.Time, err error) {
 	// Looking does not take the writer's time; what was seen is looked at again there.
 	var due int64
 	seen, ahead := false, false
@@ -48,15 +46,15 @@ func (s *Claims) Next(ctx context.Context, full []string) (c *Claimed, next time
 		if due, err = nextDue(t); err != nil || due == 0 {
 			return err
 		}
-		return t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE `+delayedAhead+`)`, column.In{t.Now + clock.Slack.Microseconds()}, column.Out{&ahead})
+		return t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE `+delayedAhead+`)`, sqldb.In{t.Now + clock.Slack.Microseconds()}, sqldb.Out{&ahead})
 	})
 	if err == nil && ahead {
 		if err = s.base.DB.Write(ctx, s.base.takeDelaysBack); err == nil {
-			return s.Next(ctx, full)
+			return s.ClaimNext(ctx, full)
 		}
 	}
 	if err != nil || !seen {
-		return nil, column.TimeOf(due), err
+		return nil, sqldb.TimeOf(due), err
 	}
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		key, taken, err := lockClaimable(t, full)
@@ -89,17 +87,17 @@ func lockClaimable(t *sqldb.Tx, full []string) (key int64, taken bool, err error
 // lockIfClaimable locks the thread of a run, and reports whether it may be claimed still.
 func lockIfClaimable(t *sqldb.Tx, key int64, taken bool) (still bool, err error) {
 	var thread int64
-	if err := t.Get(`SELECT thread FROM runs WHERE id = $1`, column.In{key}, column.Out{&thread}); err != nil {
+	if err := t.Get(`SELECT thread FROM runs WHERE id = $1`, sqldb.In{key}, sqldb.Out{&thread}); err != nil {
 		return false, ifAny(err)
 	}
-	if err := record.LockThread(t, thread); err != nil {
+	if err := tables.LockThread(t, thread); err != nil {
 		return false, err
 	}
 	var id int64
 	if taken {
-		err = t.Get(`SELECT id FROM runs WHERE id = $1 AND `+orphaned, column.In{key}, column.Out{&id})
+		err = t.Get(`SELECT id FROM runs WHERE id = $1 AND `+orphaned, sqldb.In{key}, sqldb.Out{&id})
 	} else {
-		err = t.Get(`SELECT r.id FROM runs r WHERE r.id = $1 AND `+startable, column.In{key, t.Now}, column.Out{&id})
+		err = t.Get(`SELECT r.id FROM runs r WHERE r.id = $1 AND `+startable, sqldb.In{key, t.Now}, sqldb.Out{&id})
 	}
 	return err == nil, ifAny(err)
 }
@@ -133,7 +131,7 @@ func (s *base) takeDelaysBack(t *sqldb.Tx) error {
 }
 
 func nextDue(t *sqldb.Tx) (due int64, err error) {
-	err = t.Get(`SELECT coalesce(min(run_after_us), 0) FROM runs WHERE status = 'pending' AND run_after_us > 0 AND run_after_us > CAST($1 AS BIGINT)`, column.In{t.Now}, column.Out{&due})
+	err = t.Get(`SELECT coalesce(min(run_after_us), 0) FROM runs WHERE status = 'pending' AND run_after_us > 0 AND run_after_us > CAST($1 AS BIGINT)`, sqldb.In{t.Now}, sqldb.Out{&due})
 	return due, err
 }
 
@@ -160,7 +158,7 @@ func claimable(t *sqldb.Tx, full []string) (key int64, taken bool, err error) {
 func oldestPending(t *sqldb.Tx, full []string) (oldest int64, err error) {
 	agent := ""
 	for {
-		err := t.Get(`SELECT agent FROM runs WHERE status = 'pending' AND agent > $1 ORDER BY agent LIMIT 1`, column.In{agent}, column.Out{&agent})
+		err := t.Get(`SELECT agent FROM runs WHERE status = 'pending' AND agent > $1 ORDER BY agent LIMIT 1`, sqldb.In{agent}, sqldb.Out{&agent})
 		if errors.Is(err, sql.ErrNoRows) {
 			return oldest, nil
 		}
@@ -171,7 +169,7 @@ func oldestPending(t *sqldb.Tx, full []string) (oldest int64, err error) {
 			continue
 		}
 		var id int64
-		err = t.Get(`SELECT r.id FROM runs r WHERE r.agent = $1 AND `+startable+` ORDER BY r.id LIMIT 1`, column.In{agent, t.Now}, column.Out{&id})
+		err = t.Get(`SELECT r.id FROM runs r WHERE r.agent = $1 AND `+startable+` ORDER BY r.id LIMIT 1`, sqldb.In{agent, t.Now}, sqldb.Out{&id})
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return 0, err
 		}
@@ -184,7 +182,7 @@ func oldestPending(t *sqldb.Tx, full []string) (oldest int64, err error) {
 // claim makes this process the holder of a run, under a new fence.
 func (s *Claims) claim(t *sqldb.Tx, key int64, taken bool) (*Claimed, error) {
 	first, from := false, ""
-	if err := t.Get(`SELECT started_us = 0, left_by FROM runs WHERE id = $1`, column.In{key}, column.Out{&first, &from}); err != nil {
+	if err := t.Get(`SELECT started_us = 0, left_by FROM runs WHERE id = $1`, sqldb.In{key}, sqldb.Out{&first, &from}); err != nil {
 		return nil, err
 	}
 	if _, err := t.Exec(`UPDATE runs SET status = 'running', parked = 0, holder = $2, fence = fence + 1, updated_us = $3,
@@ -209,7 +207,7 @@ func (s *Claims) claim(t *sqldb.Tx, key int64, taken bool) (*Claimed, error) {
 			return nil, err
 		}
 		th.Head = row.Base
-		if th.Interrupts, err = closeQuestions(t, record.RunKey{Run: key, Thread: row.thread}, th.Interrupts, true); err != nil {
+		if th.Interrupts, err = closeQuestions(t, runKey{Run: key, Thread: row.thread}, th.Interrupts, true); err != nil {
 			return nil, err
 		}
 	}
@@ -221,16 +219,16 @@ func (s *Claims) claim(t *sqldb.Tx, key int64, taken bool) (*Claimed, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, at := row.ID, record.RunKey{Run: row.key, Thread: row.thread, Overlaps: row.Options.MayOverlap}
+	name, at := row.ID, runKey{Run: row.key, Thread: row.thread, Overlaps: row.Options.MayOverlap}
 	t.After(func() { s.base.Keys.Add(name, at) })
-	running := time.Duration(t.Now-column.Micros(row.StartedAt)) * time.Microsecond
+	running := time.Duration(t.Now-sqldb.Micros(row.StartedAt)) * time.Microsecond
 	return &Claimed{Run: row.Run, Thread: th.Thread, AdditionalInput: task.AdditionalInput, Fence: row.fence, Logged: logged, Taken: taken, From: from, Running: running}, nil
 }
 
-// TakeParked takes a parked run for its next step. Conflict when it is not parked any more.
-func (s *Claims) TakeParked(ctx context.Context, runID string) (c *Claimed, err error) {
+// ClaimParked takes a parked run for its next step. Conflict when it is not parked any more.
+func (s *Claims) ClaimParked(ctx context.Context, runID string) (c *Claimed, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := lockRun(t, scope.ScopeOf(ctx), "", runID)
+		row, err := lockRun(t, tables.ScopeOf(ctx), "", runID)
 		if err != nil {
 			return err
 		}
@@ -253,9 +251,9 @@ func (s *Claims) Release(ctx context.Context, runID string, fence int64) error {
 		n, err := t.Exec(`UPDATE runs SET left_by = holder, holder = '', updated_us = $4 WHERE run_id = $1 AND holder = $2 AND fence = $3 AND status = 'running' AND parked = 0`,
 			runID, s.base.Owner, fence, t.Now)
 		if err == nil && n == 0 {
-			return record.ErrFenced
+			return ErrFenced
 		}
-		s.base.Notify(t, record.NoticePending, "")
+		s.base.Notify(t, NoticePending, "")
 		return err
 	})
 }
@@ -264,7 +262,7 @@ func (s *Claims) Release(ctx context.Context, runID string, fence int64) error {
 // Conflict when the run has ended.
 func (s *Claims) RequestStop(ctx context.Context, runID, reason string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := lockRun(t, scope.ScopeOf(ctx), "", runID)
+		row, err := lockRun(t, tables.ScopeOf(ctx), "", runID)
 		if err != nil {
 			return err
 		}
@@ -276,15 +274,15 @@ func (s *Claims) RequestStop(ctx context.Context, runID, reason string) error {
 }
 
 func (s *base) noteStop(t *sqldb.Tx, row *runRow, action, reason string) error {
-	s.Notify(t, record.NoticeStop, row.ID)
+	s.Notify(t, NoticeStop, row.ID)
 	return t.Put(`UPDATE runs SET stop = $2, cancel_reason = $3 WHERE id = $1 AND stop NOT LIKE 'rollback%'`, row.key, action, reason)
 }
 
-// Held returns run id → fence of the runs that this process holds: those it executes, or should. All tenants.
-func (s *Claims) Held(ctx context.Context) (map[string]int64, error) {
+// ListHeld returns run id → fence of the runs that this process holds: those it executes, or should. All tenants.
+func (s *Claims) ListHeld(ctx context.Context) (map[string]int64, error) {
 	found := make(map[string]int64)
 	err := s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return t.Each(`SELECT run_id, fence FROM runs WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder = $1`, column.In{s.base.Owner}, func(scan func(...any) error) error {
+		return t.Each(`SELECT run_id, fence FROM runs WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder = $1`, sqldb.In{s.base.Owner}, func(scan func(...any) error) error {
 			var id string
 			var fence int64
 			err := scan(&id, &fence)
@@ -305,7 +303,7 @@ type StopRequest struct {
 func (s *Claims) StopRequests(ctx context.Context) (map[string]StopRequest, error) {
 	found := make(map[string]StopRequest)
 	err := s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return t.Each(`SELECT run_id, stop, cancel_reason FROM runs WHERE holder = $1 AND stop <> ''`, column.In{s.base.Owner}, func(scan func(...any) error) error {
+		return t.Each(`SELECT run_id, stop, cancel_reason FROM runs WHERE holder = $1 AND stop <> ''`, sqldb.In{s.base.Owner}, func(scan func(...any) error) error {
 			var id string
 			var asked StopRequest
 			err := scan(&id, &asked.Action, &asked.Reason)
@@ -320,7 +318,7 @@ func (s *Claims) StopRequests(ctx context.Context) (map[string]StopRequest, erro
 func (s *Claims) Waiting(ctx context.Context) (some bool, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE status = 'pending') OR EXISTS (SELECT 1 FROM runs WHERE status = 'running' AND parked = 0 AND holder = '')`,
-			nil, column.Out{&some})
+			nil, sqldb.Out{&some})
 	})
 	return some, err
 }

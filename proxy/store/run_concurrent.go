@@ -5,22 +5,20 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // overlapped reports whether others have changed the thread's state since the run began. What the run knows as its
 // state is not the thread's then: its snapshots are not kept, and no link of it says that an agent has the same state.
 // Asked only where that matters.
-func (b *eventBatch) overlapped(t *sqldb.Tx, at record.RunKey, a Append) (others bool, err error) {
+func (b *eventBatch) overlapped(t *sqldb.Tx, at runKey, a Append) (others bool, err error) {
 	if !at.Overlaps || len(a.Snapshots) == 0 && len(a.Links) == 0 {
 		return false, nil
 	}
 	err = t.Get(`SELECT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND line IS NOT NULL AND (run IS NULL OR run <> $2)
  AND seq > coalesce((SELECT b.seq FROM events b JOIN runs r ON r.base = b.checkpoint WHERE r.id = $2 AND b.thread = $1), 0)
  AND seq >= (SELECT line FROM thread_seq WHERE thread = $1))`,
-		column.In{at.Thread, at.Run}, column.Out{&others})
+		sqldb.In{at.Thread, at.Run}, sqldb.Out{&others})
 	if others {
 		b.snapshots = nil
 	}
@@ -43,7 +41,7 @@ func withdraw(t *sqldb.Tx, row *runRow) (taken bool, err error) {
 	var at checkpointPos
 	var follows bool
 	if err := t.Get(`SELECT q.seq, q.line, q.base, q.line > r.from_seq + 1 OR EXISTS (SELECT 1 FROM runs n WHERE n.thread = r.thread AND n.from_seq >= r.last_seq AND n.started_us > 0 AND n.id <> r.id)
- FROM thread_seq q JOIN runs r ON r.thread = q.thread WHERE r.id = $1`, column.In{row.key}, column.Out{&at.seq, &at.line, &at.base, &follows}); err != nil || follows {
+ FROM thread_seq q JOIN runs r ON r.thread = q.thread WHERE r.id = $1`, sqldb.In{row.key}, sqldb.Out{&at.seq, &at.line, &at.base, &follows}); err != nil || follows {
 		return false, err
 	}
 	if changed, err := changedAfter(t, row, at.seq); err != nil || changed {
@@ -62,7 +60,7 @@ func withdraw(t *sqldb.Tx, row *runRow) (taken bool, err error) {
 		return false, err
 	}
 	// Made also where nothing changes now: it records that the run is out, when what hid its doing goes, too.
-	made := mapping.Checkpoint{ID: mapping.NewID(), Source: withdrawn, RunID: row.ID, CreatedAt: column.TimeOf(t.Now)}
+	made := mapping.Checkpoint{ID: mapping.NewID(), Source: withdrawn, RunID: row.ID, CreatedAt: sqldb.TimeOf(t.Now)}
 	batch := eventBatch{thread: row.thread, events: []mapping.Event{{Kind: mapping.KindState, Data: diff, Head: mapping.Head{Checkpoint: &made}}}}
 	from, _, err := batch.takeNumbers(t, advanceFree)
 	if err == nil {
@@ -74,7 +72,7 @@ func withdraw(t *sqldb.Tx, row *runRow) (taken bool, err error) {
 // ranConcurrently reports whether a run has changed the state beside another that is still there.
 func ranConcurrently(t *sqldb.Tx, row *runRow) (yes bool, err error) {
 	err = t.Get(`SELECT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND line IS NOT NULL) AND EXISTS (SELECT 1 FROM runs n WHERE n.thread = $1 AND n.id <> $2 AND n.started_us > 0
- AND n.from_seq < $4 AND (n.ended_us = 0 OR n.last_seq > $3))`, column.In{row.thread, row.key, row.from, row.to()}, column.Out{&yes})
+ AND n.from_seq < $4 AND (n.ended_us = 0 OR n.last_seq > $3))`, sqldb.In{row.thread, row.key, row.from, row.to()}, sqldb.Out{&yes})
 	return yes, err
 }
 

@@ -58,7 +58,7 @@ func TestSharedRunsAreTakenOutInAnyOrder(t *testing.T) {
 			for _, gone := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
 				n := newThreadRun()
 				n.Run.Options.MayOverlap = true
-				runs := []*store.Created{b.create(n)}
+				runs := []*store.CreateRunResult{b.create(n)}
 				th := runs[0].Run.ThreadID
 				for range 2 {
 					runs = append(runs, b.create(newRun(th, mapping.StrategyConcurrent)))

@@ -7,15 +7,12 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// RunCreation is a run to be made, with what it needs made beside it.
-type RunCreation struct {
+// CreateRun is a run to be made, with what it needs made beside it.
+type CreateRun struct {
 	Run                              mapping.Run
 	Thread                           *mapping.Thread // made if it is not there; nil: must exist (NotFound)
 	MustNotExist                     bool            // Thread must be new (stateless runs)
@@ -37,15 +34,15 @@ type RunCreation struct {
 type QueueLimits struct{ Agent, AgentKey, AgentTenant, Thread, All int }
 
 // Answers is what an answer was given to: the run that asked, which must still be the newest of its task, and those of
-// its questions that must still be open on the thread. Else it is a Conflict no_pending_interrupt: a question is answered
-// once. The zero value asks for nothing.
+// its questions that must still be open on the thread. Else it is a Conflict no_pending_interrupt: a question is
+// answered once. The zero value asks for nothing.
 type Answers struct {
 	Run  string
 	Open []mapping.Interrupt
 }
 
-// Created is what became of a RunCreation.
-type Created struct {
+// CreateRunResult is what became of a CreateRun.
+type CreateRunResult struct {
 	Run      mapping.Run
 	Claimed  *Claimed // what executes the run gets it as its own, apart from Run; nil: the run waits, or is Replayed
 	Replayed bool     // an idempotency key named an earlier run, which is returned instead
@@ -62,7 +59,7 @@ type Created struct {
 //
 // Run.Base is where the run starts: what is given there or in Options.Checkpoint (unknown: NotFound), else the head at
 // its first claim. A run that starts elsewhere than at the head moves the head there. n is only read.
-func (s *Runs) Create(ctx context.Context, n *RunCreation) (made *Created, err error) {
+func (s *Runs) Create(ctx context.Context, n *CreateRun) (made *CreateRunResult, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		x := s.creation(t, p, n)
@@ -77,10 +74,10 @@ func (s *Runs) Create(ctx context.Context, n *RunCreation) (made *Created, err e
 
 // CreateAll is Create for several runs in one transaction: what is refused of one refuses all, and none of them begins
 // before all are there.
-func (s *Runs) CreateAll(ctx context.Context, list []*RunCreation) (made []*Created, err error) {
+func (s *Runs) CreateAll(ctx context.Context, list []*CreateRun) (made []*CreateRunResult, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		made = make([]*Created, len(list))
+		made = make([]*CreateRunResult, len(list))
 		for i, n := range list {
 			x := s.creation(t, p, n)
 			if err := x.make(); err != nil {
@@ -98,20 +95,20 @@ type createRunTx struct {
 	s *Runs
 	*sqldb.Tx
 	principal mapping.Principal
-	n         *RunCreation // only read: the operation may run twice
+	n         *CreateRun // only read: the operation may run twice
 	thread    threadRow
 	fresh     bool   // the thread was made by this operation
 	claimed   bool   // the run starts now
 	leaves    string // the head that the run leaves, since it starts elsewhere; "": it leaves none
 	task, run int64
 	logged    []mapping.Event
-	made      Created // its run is the one of n, completed step by step
+	made      CreateRunResult // its run is the one of n, completed step by step
 
 	additional json.RawMessage // additional_input of the task, of a run that starts now
 }
 
-func (s *Runs) creation(t *sqldb.Tx, p mapping.Principal, n *RunCreation) *createRunTx {
-	return &createRunTx{s: s, Tx: t, principal: p, n: n, made: Created{Run: n.Run}}
+func (s *Runs) creation(t *sqldb.Tx, p mapping.Principal, n *CreateRun) *createRunTx {
+	return &createRunTx{s: s, Tx: t, principal: p, n: n, made: CreateRunResult{Run: n.Run}}
 }
 
 func (x *createRunTx) make() error {
@@ -126,9 +123,9 @@ func (x *createRunTx) make() error {
 	if x.claimed {
 		x.made.Claimed = x.claim()
 	} else {
-		x.s.base.Notify(x.Tx, record.NoticePending, "")
+		x.s.base.Notify(x.Tx, NoticePending, "")
 	}
-	name, key := x.made.Run.ID, record.RunKey{Run: x.run, Thread: x.thread.key, Overlaps: x.made.Run.Options.MayOverlap}
+	name, key := x.made.Run.ID, runKey{Run: x.run, Thread: x.thread.key, Overlaps: x.made.Run.Options.MayOverlap}
 	x.After(func() { x.s.base.Keys.Add(name, key) })
 	return nil
 }
@@ -144,39 +141,39 @@ const firstFence = 1
 // replay notes the key, or finds the run that an earlier request with the same key made. The note comes first, so that
 // of two requests at once one waits for the other.
 func (x *createRunTx) replay() (bool, error) {
-	earlier, err := idempotency.Claim(x.Tx, x.principal, x.key(), x.made.Run.ID)
+	earlier, err := claimKey(x.Tx, x.principal, x.key(), x.made.Run.ID)
 	if err != nil || earlier == "" {
 		return false, err
 	}
 	return true, x.found(earlier)
 }
 
-func (x *createRunTx) key() idempotency.Key {
-	return idempotency.Key{Text: x.n.IdempotencyKey, Route: x.n.IdempotencyRoute, Sum: x.n.IdempotencySum}
+func (x *createRunTx) key() IdempotencyKey {
+	return IdempotencyKey{Text: x.n.IdempotencyKey, Route: x.n.IdempotencyRoute, Sum: x.n.IdempotencySum}
 }
 
 func (x *createRunTx) found(id string) error {
-	row, err := findRun(x.Tx, scope.ScopeFor(x.principal), "", id)
-	x.made = Created{Run: row.Run, Replayed: true}
+	row, err := findRun(x.Tx, tables.ScopeFor(x.principal), "", id)
+	x.made = CreateRunResult{Run: row.Run, Replayed: true}
 	return err
 }
 
 // place finds or makes the thread.
 func (x *createRunTx) place() (err error) {
 	if x.n.Thread == nil {
-		x.thread, err = readLocked(x.Tx, scope.ScopeFor(x.principal), x.made.Run.ThreadID)
-		return record.NoThread(err, x.made.Run.ThreadID)
+		x.thread, err = readLocked(x.Tx, tables.ScopeFor(x.principal), x.made.Run.ThreadID)
+		return tables.NoThread(err, x.made.Run.ThreadID)
 	}
 	th := *x.n.Thread
-	if th.Metadata, err = column.FillKeys(th.Metadata, x.n.ThreadMeta); err != nil {
+	if th.Metadata, err = fillKeys(th.Metadata, x.n.ThreadMeta); err != nil {
 		return err
 	}
 	th.Status, th.Interrupts = mapping.ThreadBusy, nil
-	x.thread, x.fresh, err = x.s.base.insertThread(x.Tx, x.principal, th, scope.WithAgent("", x.made.Run.Agent))
+	x.thread, x.fresh, err = x.s.base.insertThread(x.Tx, x.principal, th, tables.WithAgent("", x.made.Run.Agent))
 	if err == nil && !x.fresh && x.n.MustNotExist {
-		err = mapping.Errorf(mapping.Conflict, record.CodeThreadThere, "There is a thread %q already.", th.ID)
+		err = mapping.Errorf(mapping.Conflict, CodeThreadThere, "There is a thread %q already.", th.ID)
 	}
-	return record.NoThread(err, th.ID)
+	return tables.NoThread(err, th.ID)
 }
 
 // lineage finds or makes the task.
@@ -186,7 +183,7 @@ func (x *createRunTx) lineage() (err error) {
 		x.made.Run.TaskID, x.additional = x.n.Task.ID, x.n.Task.AdditionalInput
 		return err
 	}
-	if sc := scope.ScopeFor(x.principal); x.claimed {
+	if sc := tables.ScopeFor(x.principal); x.claimed {
 		x.task, x.additional, err = taskExtra(x.Tx, sc, x.made.Run.TaskID)
 	} else {
 		x.task, err = taskKey(x.Tx, sc, x.made.Run.TaskID)
@@ -230,7 +227,7 @@ func (x *createRunTx) follows() error {
 	}
 	var given int
 	var reserved bool
-	if err := x.Get(`SELECT cursor_n, reserved_n <> 0 AND reserved_until_us > $2 FROM tasks WHERE id = $1`, column.In{x.task, x.Now}, column.Out{&given, &reserved}); err != nil {
+	if err := x.Get(`SELECT cursor_n, reserved_n <> 0 AND reserved_until_us > $2 FROM tasks WHERE id = $1`, sqldb.In{x.task, x.Now}, sqldb.Out{&given, &reserved}); err != nil {
 		return err
 	}
 	if reserved {
@@ -241,7 +238,7 @@ func (x *createRunTx) follows() error {
 }
 
 func taskMoved(taskID string) error {
-	return mapping.Errorf(mapping.Conflict, record.CodeTaskMoved, "Task %q changed meanwhile. Try again.", taskID)
+	return mapping.Errorf(mapping.Conflict, CodeTaskMoved, "Task %q changed meanwhile. Try again.", taskID)
 }
 
 func asks(open []mapping.Interrupt, q mapping.Interrupt) bool {
@@ -282,7 +279,7 @@ func (x *createRunTx) insert() error {
 	}
 	from := int64(0)
 	if x.claimed && !x.fresh {
-		if err := x.Get(`SELECT seq FROM thread_seq WHERE thread = $1`, column.In{x.thread.key}, column.Out{&from}); err != nil {
+		if err := x.Get(`SELECT seq FROM thread_seq WHERE thread = $1`, sqldb.In{x.thread.key}, sqldb.Out{&from}); err != nil {
 			return err
 		}
 	}
@@ -290,8 +287,8 @@ func (x *createRunTx) insert() error {
  flavour, metadata, kwargs, options, base, fault, stop, from_seq, last_seq, created_us, updated_us, started_us, ended_us, run_after_us, trimmed)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, NULL, '', $19, 0, $20, $21, $22, 0, $23, 1)`,
 		r.Tenant, r.ID, r.Owner, x.thread.key, x.task, r.Agent, r.AssistantID, string(r.Status), holder, fence, r.Attempt,
-		string(r.Multitask), concurrencyClass(r), string(r.Flavour), []byte(r.Metadata), x.Sealed(r.Kwargs, column.RunKwargs, r.ID),
-		x.Sealed(options, column.RunOptions, r.ID), r.Base, from, column.Micros(r.CreatedAt), column.Micros(r.UpdatedAt), column.Micros(r.StartedAt), column.Micros(r.RunAfter))
+		string(r.Multitask), concurrencyClass(r), string(r.Flavour), []byte(r.Metadata), x.Sealed(r.Kwargs, colRunKwargs, r.ID),
+		x.Sealed(options, colRunOptions, r.ID), r.Base, from, sqldb.Micros(r.CreatedAt), sqldb.Micros(r.UpdatedAt), sqldb.Micros(r.StartedAt), sqldb.Micros(r.RunAfter))
 	if sqldb.Duplicate(err) {
 		err = mapping.Errorf(mapping.Conflict, "run_exists", "There is a run %q already.", r.ID)
 	}
@@ -322,9 +319,9 @@ func (x *createRunTx) completed() *mapping.Run {
 	}
 	r.Options.MayOverlap = r.Options.MayOverlap || r.Multitask == mapping.StrategyConcurrent
 	r.Attempt = max(r.Attempt, 1)
-	r.Metadata, r.Kwargs = column.Object(r.Metadata), column.Object(r.Kwargs)
-	r.RunAfter = column.TimeOf(column.Micros(r.RunAfter))
-	r.CreatedAt = column.TimeOf(x.Now)
+	r.Metadata, r.Kwargs = objectOrEmpty(r.Metadata), objectOrEmpty(r.Kwargs)
+	r.RunAfter = sqldb.TimeOf(sqldb.Micros(r.RunAfter))
+	r.CreatedAt = sqldb.TimeOf(x.Now)
 	r.UpdatedAt, r.Status, r.Parked = r.CreatedAt, mapping.RunPending, false
 	if x.claimed {
 		r.Status, r.StartedAt = mapping.RunRunning, r.CreatedAt
@@ -372,16 +369,16 @@ func (x *createRunTx) occupy() error {
 	if x.fresh {
 		return nil
 	}
-	metadata, err := column.FillKeys(x.thread.Metadata, x.n.ThreadMeta)
+	metadata, err := fillKeys(x.thread.Metadata, x.n.ThreadMeta)
 	if err != nil {
 		return err
 	}
 	if err := noteAgent(x.Tx, &x.thread, x.made.Run.Agent); err != nil {
 		return err
 	}
-	x.thread.Metadata, x.thread.Status, x.thread.UpdatedAt = metadata, mapping.ThreadBusy, column.TimeOf(x.Now)
+	x.thread.Metadata, x.thread.Status, x.thread.UpdatedAt = metadata, mapping.ThreadBusy, sqldb.TimeOf(x.Now)
 	if started(x.logged) {
-		at := record.RunKey{Run: x.run, Thread: x.thread.key}
+		at := runKey{Run: x.run, Thread: x.thread.key}
 		if x.thread.Interrupts, err = closeQuestions(x.Tx, at, x.thread.Interrupts, x.leaves != ""); err != nil {
 			return err
 		}

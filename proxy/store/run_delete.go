@@ -5,10 +5,8 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Delete removes an ended run with its events and checkpoints; the head goes back to the newest checkpoint left when it
@@ -19,7 +17,7 @@ import (
 // active.
 func (s *Runs) Delete(ctx context.Context, threadID, runID string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := lockRun(t, scope.ScopeOf(ctx), threadID, runID)
+		row, err := lockRun(t, tables.ScopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
 		}
@@ -35,7 +33,7 @@ func (s *Runs) Delete(ctx context.Context, threadID, runID string) error {
 		if err := release(t, row.key); err != nil {
 			return err
 		}
-		if err := record.DeleteAll(t, row.key, []string{`DELETE FROM run_calls WHERE run = $1`, `DELETE FROM runs WHERE id = $1`}); err != nil {
+		if err := tables.DeleteAll(t, row.key, []string{`DELETE FROM run_calls WHERE run = $1`, `DELETE FROM runs WHERE id = $1`}); err != nil {
 			return err
 		}
 		if err := deleteEmptyTask(t, row.task, row.TaskID == row.ID); err != nil {
@@ -48,7 +46,7 @@ func (s *Runs) Delete(ctx context.Context, threadID, runID string) error {
 
 // deleteHistory removes what a run logged and rewinds the thread's head.
 func (s *base) deleteHistory(t *sqldb.Tx, row *runRow) error {
-	span := column.In{row.thread, row.key, row.from, row.to()}
+	span := sqldb.In{row.thread, row.key, row.from, row.to()}
 	standing, err := stoodOn(t, span)
 	if err != nil {
 		return err
@@ -84,7 +82,7 @@ func (s *base) backToLine(t *sqldb.Tx, row *runRow) error {
 	var head string
 	var left bool
 	err := t.Get(`SELECT head, EXISTS (SELECT 1 FROM artifacts WHERE thread = $1 AND staged = -1 AND until_run = -2) FROM thread_seq WHERE thread = $1`,
-		column.In{row.thread}, column.Out{&head, &left})
+		sqldb.In{row.thread}, sqldb.Out{&head, &left})
 	if err != nil || !left || head == "" || row.Base == "" || head == row.Base {
 		return err
 	}
@@ -132,11 +130,11 @@ func deleteFiles(t *sqldb.Tx, row *runRow, standing bool) (stays bool, err error
 
 // stoodOn: later checkpoints were folded on those of a run, or another run began on one of them, even if it left none
 // of its own: without its base it could not be replayed. The span is the run's.
-func stoodOn(t *sqldb.Tx, span column.In) (yes bool, err error) {
+func stoodOn(t *sqldb.Tx, span sqldb.In) (yes bool, err error) {
 	err = t.Get(`SELECT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL AND (run IS NULL OR run <> $2)
  AND seq > (SELECT min(seq) FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND line IS NOT NULL))
  OR EXISTS (SELECT 1 FROM runs o JOIN events e ON e.thread = o.thread AND e.checkpoint = o.base
- WHERE o.thread = $1 AND o.id <> $2 AND o.base <> '' AND e.run = $2 AND e.seq > $3 AND e.seq <= $4)`, span, column.Out{&yes})
+ WHERE o.thread = $1 AND o.id <> $2 AND o.base <> '' AND e.run = $2 AND e.seq > $3 AND e.seq <= $4)`, span, sqldb.Out{&yes})
 	return yes, err
 }
 
@@ -155,7 +153,7 @@ func deleteEmptyTask(t *sqldb.Tx, task int64, own bool) error {
 	if !own {
 		return nil
 	}
-	return record.DeleteAll(t, task, []string{
+	return tables.DeleteAll(t, task, []string{
 		`DELETE FROM requests WHERE task = $1 AND NOT EXISTS (SELECT 1 FROM runs WHERE task = $1)`,
 		`DELETE FROM tasks WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM runs WHERE task = $1)`,
 	})

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -56,7 +55,7 @@ func (s *Runs) Displaced(ctx context.Context) (list []Displaced, err error) {
 func (s *Runs) readStop(ctx context.Context, d *Displaced) error {
 	return s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		var stop string
-		err := t.Get(`SELECT stop FROM runs WHERE run_id = $1`, column.In{d.ID}, column.Out{&stop})
+		err := t.Get(`SELECT stop FROM runs WHERE run_id = $1`, sqldb.In{d.ID}, sqldb.Out{&stop})
 		d.RollBack = strings.HasPrefix(stop, rollBack)
 		_, d.Newer, _ = strings.Cut(stop, " ")
 		return ifAny(err)
@@ -66,7 +65,7 @@ func (s *Runs) readStop(ctx context.Context, d *Displaced) error {
 // release lets the run start that waited for the removal of another, and of no further one.
 func release(t *sqldb.Tx, removed int64) error {
 	var stop string
-	if err := t.Get(`SELECT stop FROM runs WHERE id = $1`, column.In{removed}, column.Out{&stop}); err != nil {
+	if err := t.Get(`SELECT stop FROM runs WHERE id = $1`, sqldb.In{removed}, sqldb.Out{&stop}); err != nil {
 		return err
 	}
 	newer, found := strings.CutPrefix(stop, rollBack+" ")

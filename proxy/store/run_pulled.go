@@ -6,12 +6,11 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// PulledRun is an active run whose steps a client has to ask for, without what it was made by.
-type PulledRun struct {
+// PolledRun is an active run whose steps a client has to ask for, without what it was made by.
+type PolledRun struct {
 	ID, ThreadID  string
 	Agent         string
 	Tenant, Owner string
@@ -21,12 +20,12 @@ type PulledRun struct {
 // Pulled yields the parked runs and, unless only those are asked for, the active ones that go on by themselves while
 // their steps are handed out. All tenants. It reads page by page: a run that is parked meanwhile may be left out, and
 // one that goes on meanwhile may be yielded. It is ranged over once.
-func (s *Claims) Pulled(ctx context.Context, parkedOnly bool) iter.Seq2[PulledRun, error] {
-	return func(yield func(PulledRun, error) bool) {
+func (s *Claims) Pulled(ctx context.Context, parkedOnly bool) iter.Seq2[PolledRun, error] {
+	return func(yield func(PolledRun, error) bool) {
 		p := pulledPage{parkedOnly: parkedOnly}
 		for !p.last {
 			if err := s.base.DB.ReadOne(ctx, p.read); err != nil {
-				yield(PulledRun{}, err)
+				yield(PolledRun{}, err)
 				return
 			}
 			for _, r := range p.runs {
@@ -54,7 +53,7 @@ const selectPulled = `SELECT r.thread, ` + placeOpen + `, r.run_id, h.thread_id,
 type pulledPage struct {
 	parkedOnly    bool
 	thread, place int64 // of the last run that was looked at
-	runs          []PulledRun
+	runs          []PolledRun
 	last          bool
 }
 
@@ -64,7 +63,7 @@ func (p *pulledPage) read(t *sqldb.Tx) error {
 	if p.parkedOnly {
 		parked = 1
 	}
-	err := t.Each(selectPulled, column.In{p.thread, p.place, parked, int64(pulledPageSize)}, func(scan func(...any) error) error {
+	err := t.Each(selectPulled, sqldb.In{p.thread, p.place, parked, int64(pulledPageSize)}, func(scan func(...any) error) error {
 		seen++
 		return next.add(scan)
 	})
@@ -75,18 +74,18 @@ func (p *pulledPage) read(t *sqldb.Tx) error {
 }
 
 func (p *pulledPage) add(scan func(...any) error) error {
-	var r PulledRun
+	var r PolledRun
 	var parked bool
 	var options []byte
 	var updated int64
-	err := scan(&p.thread, &p.place, &r.ID, &r.ThreadID, &r.Agent, &r.Tenant, &r.Owner, &updated, &parked, sqldb.Unsealed(&options, column.RunOptions, &r.ID))
+	err := scan(&p.thread, &p.place, &r.ID, &r.ThreadID, &r.Agent, &r.Tenant, &r.Owner, &updated, &parked, sqldb.Unsealed(&options, colRunOptions, &r.ID))
 	if err != nil {
 		return err
 	}
-	r.UpdatedAt = column.TimeOf(updated)
+	r.UpdatedAt = sqldb.TimeOf(updated)
 	var o mapping.RunOptions
 	if !parked {
-		err = column.Decode(options, &o)
+		err = decode(options, &o)
 	}
 	if parked || o.Stepping == mapping.SteppingFree {
 		p.runs = append(p.runs, r)

@@ -24,13 +24,13 @@ func sorted(ids ...string) []string {
 	return ids
 }
 
-func stepped(s mapping.Stepping) *store.RunCreation {
+func stepped(s mapping.Stepping) *store.CreateRun {
 	o := newThreadRun()
 	o.Run.Options.Stepping = s
 	return o
 }
 
-func (b *harness) park(c *store.Created) {
+func (b *harness) park(c *store.CreateRunResult) {
 	b.t.Helper()
 	_, _, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &store.End{Outcome: mapping.Outcome{Parked: true}, Thread: mapping.ThreadInterrupted}})
 	b.ok(err)
@@ -55,7 +55,7 @@ func TestPulledRunsAreThoseWhoseClientHasToAsk(t *testing.T) {
 			b.ok(err)
 			fresh, err := b.Runs.Get(b.ctx, "", parked.Run.ID)
 			b.ok(err)
-			want := store.PulledRun{ID: fresh.ID, ThreadID: fresh.ThreadID, Agent: fresh.Agent, Tenant: fresh.Tenant, Owner: fresh.Owner, UpdatedAt: fresh.UpdatedAt}
+			want := store.PolledRun{ID: fresh.ID, ThreadID: fresh.ThreadID, Agent: fresh.Agent, Tenant: fresh.Tenant, Owner: fresh.Owner, UpdatedAt: fresh.UpdatedAt}
 			if r != want {
 				t.Errorf("%+v, want %+v", r, want)
 			}
@@ -68,7 +68,7 @@ func TestPulledRunsAreReadByPages(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
-		var many []*store.RunCreation
+		var many []*store.CreateRun
 		var want []string
 		for range 1001 { // two pages and a run
 			o := stepped(mapping.SteppingFree)

@@ -2,7 +2,7 @@ package store
 
 import (
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // checkQueueLimits refuses a run that must wait where too many do already.
@@ -11,18 +11,18 @@ func (x *createRunTx) checkQueueLimits() error {
 	for _, q := range []struct {
 		most int
 		of   string // which runs are counted; $2 and more are args
-		args column.In
+		args sqldb.In
 		text string
 		name string
 	}{
-		{x.n.Queue.Agent, `agent = $2`, column.In{agent}, "The queue of agent %[2]q is full: %[1]d runs wait (agents.%[2]s.queue). Try again later.", agent},
-		{x.n.Queue.AgentKey, `agent = $2 AND tenant = $3 AND owner = $4`, column.In{agent, p.Tenant, p.ID},
+		{x.n.Queue.Agent, `agent = $2`, sqldb.In{agent}, "The queue of agent %[2]q is full: %[1]d runs wait (agents.%[2]s.queue). Try again later.", agent},
+		{x.n.Queue.AgentKey, `agent = $2 AND tenant = $3 AND owner = $4`, sqldb.In{agent, p.Tenant, p.ID},
 			"Key %[2]q has its share of the agent's queue, which is half of it: %[1]d of its runs wait (agents.%[3]s.queue). Try again later.", p.ID},
-		{x.n.Queue.AgentTenant, `agent = $2 AND tenant = $3`, column.In{agent, p.Tenant},
+		{x.n.Queue.AgentTenant, `agent = $2 AND tenant = $3`, sqldb.In{agent, p.Tenant},
 			"Tenant %[2]q has its share of the agent's queue, which is three quarters of it: %[1]d of its runs wait (agents.%[3]s.queue). Try again later.", p.Tenant},
-		{x.n.Queue.Thread, `ended_us = 0 AND thread = $2`, column.In{x.thread.key}, "The queue of thread %[2]q is full: %[1]d runs wait (limits.thread_queue). Try again later.", x.thread.ID},
-		{p.Queue, `tenant = $2 AND owner = $3`, column.In{p.Tenant, p.ID}, "The queue of key %[2]q is full: %[1]d of its runs wait (auth.keys[].queue). Try again later.", p.ID},
-		{x.n.Queue.All, `agent <> $2`, column.In{""}, "The queue%[2]s is full: %[1]d runs wait for all agents together (limits.queue). Try again later.", ""},
+		{x.n.Queue.Thread, `ended_us = 0 AND thread = $2`, sqldb.In{x.thread.key}, "The queue of thread %[2]q is full: %[1]d runs wait (limits.thread_queue). Try again later.", x.thread.ID},
+		{p.Queue, `tenant = $2 AND owner = $3`, sqldb.In{p.Tenant, p.ID}, "The queue of key %[2]q is full: %[1]d of its runs wait (auth.keys[].queue). Try again later.", p.ID},
+		{x.n.Queue.All, `agent <> $2`, sqldb.In{""}, "The queue%[2]s is full: %[1]d runs wait for all agents together (limits.queue). Try again later.", ""},
 	} {
 		waiting, err := x.waiting(q.most, q.of, q.args)
 		if err != nil {
@@ -36,10 +36,10 @@ func (x *createRunTx) checkQueueLimits() error {
 }
 
 // waiting counts up to the limit, however many wait.
-func (x *createRunTx) waiting(most int, of string, args column.In) (n int, err error) {
+func (x *createRunTx) waiting(most int, of string, args sqldb.In) (n int, err error) {
 	if most > 0 {
 		err = x.Get(`SELECT count(*) FROM (SELECT 1 FROM runs WHERE status = 'pending' AND `+of+` LIMIT CAST($1 AS BIGINT)) AS waiting`,
-			append(column.In{most}, args...), column.Out{&n})
+			append(sqldb.In{most}, args...), sqldb.Out{&n})
 	}
 	return n, err
 }

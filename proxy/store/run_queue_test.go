@@ -10,8 +10,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/outbox"
-	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -19,7 +17,7 @@ import (
 func (b *harness) claims(full ...string) (ids []string, last *store.Claimed, next time.Time) {
 	b.t.Helper()
 	for {
-		c, due, err := b.Claims.Next(b.ctx, full)
+		c, due, err := b.Claims.ClaimNext(b.ctx, full)
 		b.ok(err)
 		if c == nil {
 			return ids, last, due
@@ -28,8 +26,8 @@ func (b *harness) claims(full ...string) (ids []string, last *store.Claimed, nex
 	}
 }
 
-func created(c *store.Claimed) *store.Created {
-	return &store.Created{Run: c.Run, Claimed: c}
+func created(c *store.Claimed) *store.CreateRunResult {
+	return &store.CreateRunResult{Run: c.Run, Claimed: c}
 }
 
 func TestStrategiesOnABusyThread(t *testing.T) {
@@ -140,7 +138,7 @@ func TestClaimsAreFirstInFirstOut(t *testing.T) {
 		if d := cmp.Diff([]string{want[0], want[1], want[3], want[5]}, ids); d != "" {
 			t.Fatal("one of the busy thread at a time:", d)
 		}
-		b.end(&store.Created{Run: mapping.Run{ID: want[0]}, Claimed: &store.Claimed{Fence: 1}}, mapping.RunSuccess)
+		b.end(&store.CreateRunResult{Run: mapping.Run{ID: want[0]}, Claimed: &store.Claimed{Fence: 1}}, mapping.RunSuccess)
 		ids, _, _ = b.claims()
 		if d := cmp.Diff([]string{want[2]}, ids); d != "" {
 			t.Fatal(d)
@@ -170,7 +168,7 @@ func TestDelayedRunWaitsAndLetsOthersPass(t *testing.T) {
 		if ids, _, _ = b.claims(); len(ids) != 0 {
 			t.Fatal("two at once on a thread")
 		}
-		b.end(&store.Created{Run: pass.Run, Claimed: &store.Claimed{Fence: 1}}, mapping.RunError)
+		b.end(&store.CreateRunResult{Run: pass.Run, Claimed: &store.Claimed{Fence: 1}}, mapping.RunError)
 		if ids, _, next = b.claims(); len(ids) != 1 || ids[0] != delayed.Run.ID || !next.IsZero() {
 			t.Fatal(ids, next)
 		}
@@ -181,11 +179,11 @@ func TestDelayedRunWaitsAndLetsOthersPass(t *testing.T) {
 // lets it wait.
 func TestEveryQueueLimitHolds(t *testing.T) {
 	t.Parallel()
-	for name, limit := range map[string]func(*store.RunCreation, *mapping.Principal, int){
-		"agents.echo.queue":   func(n *store.RunCreation, _ *mapping.Principal, most int) { n.Queue.Agent = most },
-		"limits.thread_queue": func(n *store.RunCreation, _ *mapping.Principal, most int) { n.Queue.Thread = most },
-		"limits.queue":        func(n *store.RunCreation, _ *mapping.Principal, most int) { n.Queue.All = most },
-		"auth.keys[].queue":   func(_ *store.RunCreation, p *mapping.Principal, most int) { p.Queue = most },
+	for name, limit := range map[string]func(*store.CreateRun, *mapping.Principal, int){
+		"agents.echo.queue":   func(n *store.CreateRun, _ *mapping.Principal, most int) { n.Queue.Agent = most },
+		"limits.thread_queue": func(n *store.CreateRun, _ *mapping.Principal, most int) { n.Queue.Thread = most },
+		"limits.queue":        func(n *store.CreateRun, _ *mapping.Principal, most int) { n.Queue.All = most },
+		"auth.keys[].queue":   func(_ *store.CreateRun, p *mapping.Principal, most int) { p.Queue = most },
 	} {
 		onBoth(t, func(t *testing.T, open opener) {
 			b := open(t)
@@ -291,7 +289,7 @@ func TestParkedRunGivesUpItsLease(t *testing.T) {
 		if r.Status != mapping.RunRunning || !r.Parked || !r.EndedAt.IsZero() || th.Status != mapping.ThreadInterrupted {
 			t.Fatalf("run %+v thread %+v", r, th)
 		}
-		if _, _, err = b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence}); !errors.Is(err, record.ErrFenced) {
+		if _, _, err = b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence}); !errors.Is(err, store.ErrFenced) {
 			t.Fatal(err)
 		}
 		if ids, _, _ := b.claims(); len(ids) != 0 {
@@ -299,12 +297,12 @@ func TestParkedRunGivesUpItsLease(t *testing.T) {
 		}
 		_, err = b.Runs.Create(b.ctx, newRun(c.Run.ThreadID, mapping.StrategyReject))
 		wantClass(t, err, mapping.Conflict, mapping.CodeThreadBusy)
-		cl, err := b.Claims.TakeParked(b.ctx, c.Run.ID)
+		cl, err := b.Claims.ClaimParked(b.ctx, c.Run.ID)
 		b.ok(err)
 		if cl.Fence != 2 || len(cl.Logged) != 2 || cl.Run.Parked || cl.Thread.Status != mapping.ThreadBusy {
 			t.Fatalf("%+v", cl)
 		}
-		_, err = b.Claims.TakeParked(b.ctx, c.Run.ID)
+		_, err = b.Claims.ClaimParked(b.ctx, c.Run.ID)
 		wantClass(t, err, mapping.Conflict, "")
 		b.end(created(cl), mapping.RunSuccess)
 	})
@@ -342,7 +340,7 @@ func TestBacklogCountsWhatHasNotEnded(t *testing.T) {
 	})
 }
 
-func (b *harness) onlyDue() outbox.Delivery {
+func (b *harness) onlyDue() store.Delivery {
 	b.t.Helper()
 	list, _ := b.due(9, nil)
 	if len(list) != 1 {
@@ -358,10 +356,10 @@ func TestEndInactive(t *testing.T) {
 		running := b.create(newThreadRun())
 		pending := b.create(newRun(running.Run.ThreadID, mapping.StrategyEnqueue))
 		e := store.End{Outcome: mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}, Thread: mapping.ThreadIdle,
-			Webhook: &outbox.Webhook{URL: "http://127.0.0.1:1/", Body: []byte(`{}`)}}
+			Webhook: &store.Webhook{URL: "http://127.0.0.1:1/", Body: []byte(`{}`)}}
 		ev := mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}
 		_, err := b.Events.EndInactive(b.ctx, running.Run.ThreadID, running.Run.ID, ev, e)
-		if !errors.Is(err, record.ErrFenced) {
+		if !errors.Is(err, store.ErrFenced) {
 			t.Fatal(err)
 		}
 		got, err := b.Events.EndInactive(b.ctx, "", pending.Run.ID, ev, e)
@@ -374,7 +372,7 @@ func TestEndInactive(t *testing.T) {
 		if d := cmp.Diff(got, own); d != "" {
 			t.Fatal(d)
 		}
-		if _, err = b.Events.EndInactive(b.ctx, "", pending.Run.ID, ev, e); !errors.Is(err, record.ErrFenced) {
+		if _, err = b.Events.EndInactive(b.ctx, "", pending.Run.ID, ev, e); !errors.Is(err, store.ErrFenced) {
 			t.Fatal(err)
 		}
 		if th, _ := b.Threads.Get(b.ctx, running.Run.ThreadID); th.Status != mapping.ThreadBusy {
@@ -440,7 +438,7 @@ func TestIdempotencyKeyNamesTheFirstRun(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
 		b := open(t, store.Options{Now: clock.now})
-		keyed := func(sum string) *store.RunCreation {
+		keyed := func(sum string) *store.CreateRun {
 			n := newThreadRun()
 			n.IdempotencyKey, n.IdempotencyRoute, n.IdempotencySum = "k", "POST /runs", []byte(sum)
 			return n
@@ -471,7 +469,7 @@ func TestEmptyBytesAreNoNull(t *testing.T) {
 		n.IdempotencyKey = "k"
 		c := b.create(n)
 		e := ending(mapping.RunSuccess)
-		e.Webhook = &outbox.Webhook{URL: "http://127.0.0.1:1/"}
+		e.Webhook = &store.Webhook{URL: "http://127.0.0.1:1/"}
 		_, _, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &e, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
 		b.ok(err)
 		if again := b.create(n); !again.Replayed {

@@ -6,13 +6,12 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Standing is how a run stands, read at one moment.
-type Standing struct {
+// RunSummary is how a run stands, read at one moment.
+type RunSummary struct {
 	Run     mapping.Run
 	Thread  mapping.Thread
 	Now     time.Time // of the database
@@ -32,9 +31,9 @@ type Standing struct {
 const standingBefore = 10
 
 // Standing returns how a run stands; threadID may be "".
-func (s *Runs) Standing(ctx context.Context, threadID, runID string) (st Standing, err error) {
+func (s *Runs) Standing(ctx context.Context, threadID, runID string) (st RunSummary, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
-		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)
+		row, err := findRun(t, tables.ScopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
 		}
@@ -42,7 +41,7 @@ func (s *Runs) Standing(ctx context.Context, threadID, runID string) (st Standin
 		if err != nil {
 			return err
 		}
-		st = Standing{Run: row.Run, Thread: th.Thread, Now: column.TimeOf(t.Now), Holder: row.holder, Here: row.holder != "" && row.holder == s.base.Owner, Owner: s.base.Owner}
+		st = RunSummary{Run: row.Run, Thread: th.Thread, Now: sqldb.TimeOf(t.Now), Holder: row.holder, Here: row.holder != "" && row.holder == s.base.Owner, Owner: s.base.Owner}
 		for _, part := range []func(*sqldb.Tx, *runRow) error{st.queue, st.lease, st.progress} {
 			if err := part(t, row); err != nil {
 				return err
@@ -54,14 +53,14 @@ func (s *Runs) Standing(ctx context.Context, threadID, runID string) (st Standin
 }
 
 // queue finds what a pending run waits for: see startable.
-func (st *Standing) queue(t *sqldb.Tx, row *runRow) error {
+func (st *RunSummary) queue(t *sqldb.Tx, row *runRow) error {
 	if row.Status != mapping.RunPending {
 		return nil
 	}
 	var keys []int64
 	err := t.Each(`SELECT o.id FROM runs r JOIN runs o ON o.thread = r.thread WHERE r.id = $1 AND o.ended_us = 0 AND o.id <> r.id
  AND (o.concurrent = 0 OR r.concurrent <> 1) AND (o.status = 'running' OR (o.id < r.id AND o.run_after_us <= $2)) ORDER BY o.status DESC, o.id`,
-		column.In{row.key, t.Now}, func(scan func(...any) error) error {
+		sqldb.In{row.key, t.Now}, func(scan func(...any) error) error {
 			var key int64
 			err := scan(&key)
 			keys = append(keys, key)
@@ -78,19 +77,19 @@ func (st *Standing) queue(t *sqldb.Tx, row *runRow) error {
 		}
 		st.Before = append(st.Before, before.Run)
 	}
-	if err := ifAny(t.Get(`SELECT holder FROM updates WHERE thread = $1`, column.In{row.thread}, column.Out{&st.Update})); err != nil {
+	if err := ifAny(t.Get(`SELECT holder FROM updates WHERE thread = $1`, sqldb.In{row.thread}, sqldb.Out{&st.Update})); err != nil {
 		return err
 	}
-	return t.Get(`SELECT count(*) FROM runs WHERE status = 'pending' AND agent = $1 AND id < $2`, column.In{row.Agent, row.key}, column.Out{&st.Earlier})
+	return t.Get(`SELECT count(*) FROM runs WHERE status = 'pending' AND agent = $1 AND id < $2`, sqldb.In{row.Agent, row.key}, sqldb.Out{&st.Earlier})
 }
 
-func (st *Standing) lease(t *sqldb.Tx, row *runRow) error {
+func (st *RunSummary) lease(t *sqldb.Tx, row *runRow) error {
 	if row.holder == "" || !t.Shared() {
 		return nil
 	}
 	until, ok, err := sqldb.LeaseEnd(t, row.holder)
 	if ok {
-		st.Until = column.TimeOf(until)
+		st.Until = sqldb.TimeOf(until)
 	} else if err == nil {
 		st.Until = st.Now // its process has left
 	}
@@ -98,7 +97,7 @@ func (st *Standing) lease(t *sqldb.Tx, row *runRow) error {
 }
 
 // progress finds how far a run has come.
-func (st *Standing) progress(t *sqldb.Tx, row *runRow) error {
+func (st *RunSummary) progress(t *sqldb.Tx, row *runRow) error {
 	if row.Status == mapping.RunPending {
 		return nil
 	}
@@ -108,22 +107,22 @@ func (st *Standing) progress(t *sqldb.Tx, row *runRow) error {
 		}
 	}
 	return t.Each(`SELECT seq, '', kind, at_us, head, NULL FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 ORDER BY seq DESC LIMIT 1`,
-		column.In{row.thread, row.from, row.to(), row.key}, func(scan func(...any) error) error { return scanEvent(&st.Last, row.thread, scan) })
+		sqldb.In{row.thread, row.from, row.to(), row.key}, func(scan func(...any) error) error { return scanEvent(&st.Last, row.thread, scan) })
 }
 
 // steps counts the updates that are of no subgraph. It goes through all of them, of which there may be ten thousand, so
 // a head is decoded only where it may name one.
-func (st *Standing) steps(t *sqldb.Tx, row *runRow) error {
-	return t.Each(`SELECT seq, head FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 AND kind = 'update'`, column.In{row.thread, row.from, row.to(), row.key},
+func (st *RunSummary) steps(t *sqldb.Tx, row *runRow) error {
+	return t.Each(`SELECT seq, head FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 AND kind = 'update'`, sqldb.In{row.thread, row.from, row.to(), row.key},
 		func(scan func(...any) error) error {
 			var raw []byte
 			var seq int64
-			if err := scan(&seq, sqldb.Unsealed(&raw, column.EventHead, row.thread, &seq)); err != nil {
+			if err := scan(&seq, sqldb.Unsealed(&raw, colEventHead, row.thread, &seq)); err != nil {
 				return err
 			}
 			var head struct{ NS []string }
 			if bytes.Contains(raw, []byte(`"ns"`)) {
-				if err := column.Decode(raw, &head); err != nil {
+				if err := decode(raw, &head); err != nil {
 					return err
 				}
 			}

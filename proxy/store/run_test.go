@@ -7,7 +7,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -114,21 +113,21 @@ func TestFenceKeepsOthersOut(t *testing.T) {
 		b := open(t)
 		c := b.create(newThreadRun())
 		_, _, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence + 1, Events: []mapping.Event{token(`1`)}})
-		if !errors.Is(err, record.ErrFenced) {
+		if !errors.Is(err, store.ErrFenced) {
 			t.Fatalf("wrong fence: %v", err)
 		}
 		b.ok(b.Claims.Release(b.ctx, c.Run.ID, c.Claimed.Fence))
-		again, _, err := b.Claims.Next(b.ctx, nil)
+		again, _, err := b.Claims.ClaimNext(b.ctx, nil)
 		b.ok(err)
 		if again == nil || !again.Taken || again.Fence != c.Claimed.Fence+1 || len(again.Logged) != 1 {
 			t.Fatalf("claim %+v", again)
 		}
-		if _, _, err = b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{token(`1`)}}); !errors.Is(err, record.ErrFenced) {
+		if _, _, err = b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{token(`1`)}}); !errors.Is(err, store.ErrFenced) {
 			t.Fatalf("stale fence: %v", err)
 		}
 		c.Claimed.Fence = again.Fence
 		b.end(c, mapping.RunSuccess)
-		if _, _, err = b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence}); !errors.Is(err, record.ErrFenced) {
+		if _, _, err = b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence}); !errors.Is(err, store.ErrFenced) {
 			t.Fatalf("ended: %v", err)
 		}
 		if seq, err := b.Events.LastSeq(b.ctx, c.Run.ThreadID); err != nil || seq != 2 {
@@ -177,7 +176,7 @@ func liveAmongOthers(b *harness, n int) {
 			a.Events, a.End = append(a.Events, mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}), &e
 		}
 		events, _, err := b.Events.Append(b.ctx, a)
-		if fenced = errors.Is(err, record.ErrFenced); !fenced && (err != nil || events[0].Seq != int64(logged+1)) {
+		if fenced = errors.Is(err, store.ErrFenced); !fenced && (err != nil || events[0].Seq != int64(logged+1)) {
 			b.t.Errorf("append %d: %v %v", p, events, err)
 		}
 		logged += len(events)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // only is the same database as a key sees it that may use these agents alone.
@@ -31,7 +30,7 @@ func (b *harness) sees(thread string) bool {
 }
 
 // runOf makes a run of an agent, on a thread or a new one.
-func (b *harness) runOf(agent, thread string) *store.Created {
+func (b *harness) runOf(agent, thread string) *store.CreateRunResult {
 	b.t.Helper()
 	n := newThreadRun()
 	if thread != "" {
@@ -55,7 +54,7 @@ func TestKeysSeeTheThreadsOfTheirAgents(t *testing.T) {
 		both := b.runOf("one", "").Run.ThreadID
 		b.runOf("two", both)
 		b.runOf("one", both)
-		copied, err := b.Threads.Copy(b.ctx, both, id(), idempotency.Key{})
+		copied, err := b.Threads.Copy(b.ctx, both, id(), store.IdempotencyKey{})
 		b.ok(err)
 		empty, _, err := b.only("first", "one").Threads.Create(b.only("first", "one").ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id()}})
 		b.ok(err)

@@ -7,7 +7,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/owned"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
@@ -42,7 +41,7 @@ func TestSealedRowsOfAnOwnerAreOpened(t *testing.T) {
 				t.Errorf("rows of %s: %s", table, rows[table])
 			}
 		}
-		files, err := b.Owners.Files(b.ctx, c.Claimed.Thread.Owner, owned.File{})
+		files, err := b.Owners.Files(b.ctx, c.Claimed.Thread.Owner, store.OwnedFile{})
 		b.ok(err)
 		var held []byte
 		for _, f := range files {

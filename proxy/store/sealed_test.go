@@ -14,7 +14,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/seal"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
@@ -220,7 +219,7 @@ func TestACopyOfASealedThreadIsRead(t *testing.T) {
 			b.append(c, fixtureEvents(fixtureUpdate(3, `{"a":1}`))...)
 			b.ok(b.Close())
 			b = openAt(t, dsn, store.Options{Keys: keys})
-			_, err := b.Threads.Copy(b.ctx, fixLeft, fixThread, idempotency.Key{})
+			_, err := b.Threads.Copy(b.ctx, fixLeft, fixThread, store.IdempotencyKey{})
 			b.ok(err)
 			want, err := b.States.At(b.ctx, fixLeft, "")
 			b.ok(err)

@@ -7,11 +7,8 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // StateOptions of States.Append.
@@ -22,9 +19,9 @@ type StateOptions struct {
 	Files           []artifact.FileWrite // that the state brings, see mapping.Artifact.Brought
 	DropFiles       []string             // paths that are gone
 	ClearInterrupts bool
-	Held            string          // the token of Hold, where the thread is held for this update
-	Key             idempotency.Key // of the request that asks for it
-	Makes           string          // what a repeated request with the Key is told to have made
+	Held            string         // the token of Hold, where the thread is held for this update
+	Key             IdempotencyKey // of the request that asks for it
+	Makes           string         // what a repeated request with the Key is told to have made
 }
 
 // Append logs state events outside of a run (state update, PATCH, fork, import): Conflict thread_busy while a run is
@@ -34,14 +31,14 @@ type StateOptions struct {
 // parents.
 func (s *States) Append(ctx context.Context, threadID, expectHead string, evs []mapping.Event, opt StateOptions) (events []mapping.Event, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		key, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
-		if earlier, err := idempotency.Claim(t, mapping.PrincipalOf(ctx), opt.Key, opt.Makes); err != nil || earlier != "" {
-			return idempotency.Repeated(earlier, err)
+		if earlier, err := claimKey(t, mapping.PrincipalOf(ctx), opt.Key, opt.Makes); err != nil || earlier != "" {
+			return repeatedRequest(earlier, err)
 		}
-		if err := record.LockThread(t, key); err != nil {
+		if err := tables.LockThread(t, key); err != nil {
 			return err
 		}
 		if err := s.mayUpdate(t, key, threadID, opt.Held); err != nil {
@@ -92,7 +89,7 @@ func (s *States) onHead(t *sqldb.Tx, b *eventBatch, expect, forkFrom string) ([]
 
 func mustBeFree(t *sqldb.Tx, thread int64, threadID string) error {
 	var run string
-	err := t.Get(`SELECT run_id FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id LIMIT 1`, column.In{thread}, column.Out{&run})
+	err := t.Get(`SELECT run_id FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id LIMIT 1`, sqldb.In{thread}, sqldb.Out{&run})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}

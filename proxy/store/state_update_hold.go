@@ -8,11 +8,8 @@ import (
 	"sync"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // CodeUpdating refuses a change of a thread's state while another update has the thread: it is over in the time of one
@@ -29,24 +26,24 @@ const CodeUpdateLost = "state_update_lost"
 //
 // Append with the token ends it, and so does Free: one of them must. It ends with the lease of this process, too. One
 // that is refused, or of which it is not known whether it took place, needs no end; see FreeLeft.
-func (s *States) Hold(ctx context.Context, threadID, expectHead string, k idempotency.Key) (token string, err error) {
+func (s *States) Hold(ctx context.Context, threadID, expectHead string, k IdempotencyKey) (token string, err error) {
 	token = rand.Text()
 	s.holds.add(token)
 	defer func() {
 		if err != nil {
-			s.holds.remove(token, errors.Is(err, record.ErrUnknown))
+			s.holds.remove(token, errors.Is(err, ErrUnknown))
 		}
 	}()
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		key, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
-		if err := record.LockThread(t, key); err != nil {
+		if err := tables.LockThread(t, key); err != nil {
 			return err
 		}
-		if earlier, ok, err := idempotency.Recall(t, scope.TenantOf(ctx), k); ok || err != nil {
-			return idempotency.Repeated(earlier, err)
+		if earlier, ok, err := recallKey(t, tables.TenantOf(ctx), k); ok || err != nil {
+			return repeatedRequest(earlier, err)
 		}
 		if err := mustBeFree(t, key, threadID); err != nil {
 			return err
@@ -59,8 +56,8 @@ func (s *States) Hold(ctx context.Context, threadID, expectHead string, k idempo
 			return err
 		}
 		var head string
-		if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, column.In{key}, column.Out{&head}); err != nil {
-			return record.NoThread(err, threadID)
+		if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, sqldb.In{key}, sqldb.Out{&head}); err != nil {
+			return tables.NoThread(err, threadID)
 		}
 		if head != expectHead {
 			return HeadMoved()
@@ -75,8 +72,8 @@ func (s *States) Free(ctx context.Context, threadID, token string) (err error) {
 	defer func() { s.holds.remove(token, err != nil) }()
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`DELETE FROM updates WHERE token = $1 AND thread = (SELECT id FROM threads WHERE tenant = $2 AND thread_id = $3)`,
-			token, scope.TenantOf(ctx), threadID)
-		s.base.Notify(t, record.NoticePending, threadID)
+			token, tables.TenantOf(ctx), threadID)
+		s.base.Notify(t, NoticePending, threadID)
 		return err
 	})
 }
@@ -106,7 +103,7 @@ func (s *States) FreeLeft(ctx context.Context) (freed int, err error) {
 			}
 			freed += int(n)
 		}
-		s.base.Notify(t, record.NoticePending, "")
+		s.base.Notify(t, NoticePending, "")
 		return nil
 	})
 	return freed, err
@@ -117,7 +114,7 @@ func (s *States) FreeLeft(ctx context.Context) (freed int, err error) {
 func (s *States) leftUpdates(ctx context.Context) (tokens []string, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		tokens = nil
-		return t.Each(`SELECT token FROM updates WHERE holder = $1`, column.In{s.base.Owner}, func(scan func(...any) error) error {
+		return t.Each(`SELECT token FROM updates WHERE holder = $1`, sqldb.In{s.base.Owner}, func(scan func(...any) error) error {
 			var token string
 			err := scan(&token)
 			tokens = append(tokens, token)
@@ -173,14 +170,14 @@ func (s *States) mayUpdate(t *sqldb.Tx, key int64, threadID, token string) error
 		if err == nil && ended == 0 {
 			err = updateLost(threadID)
 		}
-		s.base.Notify(t, record.NoticePending, threadID)
+		s.base.Notify(t, NoticePending, threadID)
 		return err
 	}
 	if err := mustBeFree(t, key, threadID); err != nil {
 		return err
 	}
 	var held bool
-	err := t.Get(`SELECT EXISTS (SELECT 1 FROM updates WHERE thread = $1)`, column.In{key}, column.Out{&held})
+	err := t.Get(`SELECT EXISTS (SELECT 1 FROM updates WHERE thread = $1)`, sqldb.In{key}, sqldb.Out{&held})
 	if err == nil && held {
 		err = errUpdating(threadID)
 	}
@@ -199,5 +196,5 @@ func errUpdating(threadID string) error {
 
 // HeadMoved returns the Conflict CodeHeadMoved.
 func HeadMoved() error {
-	return mapping.Errorf(mapping.Conflict, record.CodeHeadMoved, "The thread's state changed meanwhile. Try again.")
+	return mapping.Errorf(mapping.Conflict, CodeHeadMoved, "The thread's state changed meanwhile. Try again.")
 }

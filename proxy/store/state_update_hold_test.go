@@ -6,7 +6,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // TestUpdateThatIsOverHoldsNoThread: a thread that was held for a state update, and could not be freed when that was
@@ -26,9 +25,9 @@ func TestUpdateThatIsOverHoldsNoThread(t *testing.T) {
 			return err
 		}
 		over, underWay := b.thread().ID, b.thread().ID
-		token, err := b.States.Hold(b.ctx, over, "", idempotency.Key{})
+		token, err := b.States.Hold(b.ctx, over, "", store.IdempotencyKey{})
 		b.ok(err)
-		goesOn, err := b.States.Hold(b.ctx, underWay, "", idempotency.Key{})
+		goesOn, err := b.States.Hold(b.ctx, underWay, "", store.IdempotencyKey{})
 		b.ok(err)
 		freed(0)
 		if err := b.States.Free(gone(b.ctx), over, token); err == nil {

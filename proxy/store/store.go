@@ -7,17 +7,10 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/assistant"
-	"github.com/apbridge/apbridge/proxy/store/cron"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/item"
-	"github.com/apbridge/apbridge/proxy/store/outbox"
-	"github.com/apbridge/apbridge/proxy/store/quota"
-	"github.com/apbridge/apbridge/proxy/store/rate"
-	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/seal"
-	"github.com/apbridge/apbridge/proxy/store/secret"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 	"go.uber.org/zap"
 )
 
@@ -33,7 +26,7 @@ type Options struct {
 	Crons int
 	// Quotas are what keys and tenants may keep; nil: any number. Refused, which may be nil, is told of what they
 	// refuse.
-	Quotas  quota.Allowed
+	Quotas  tables.AllowedQuotas
 	Refused func(limit, of string)
 	Index   *item.Index // nil: items do not become vectors
 	TTL     item.TTL
@@ -49,8 +42,8 @@ type Options struct {
 }
 
 // Store is the record of everything. Safe for concurrent use. Every operation is scoped to what the principal in its
-// context (mapping.PrincipalOf) may see (see scope), unless its comment says otherwise. Errors the caller may show are
-// *mapping.Error.
+// context (mapping.PrincipalOf) may see (tables.Scope), unless its comment says otherwise. Errors the caller may show
+// are *mapping.Error.
 //
 // Its operations are methods of its parts, one for each noun; what concerns the whole database is its own. A package
 // that needs a few parts is given those.
@@ -67,18 +60,17 @@ type Store struct {
 	Artifacts  *artifact.Table
 	Items      *item.Table
 	ItemChores *item.Chores
-	Assistants *assistant.Table
-	Agents     *assistant.Agents
-	Crons      *cron.Table
-	Deliveries *outbox.Table
-	Requests   *idempotency.Table
+	Assistants *Assistants
+	Agents     *Agents
+	Crons      *Crons
+	Deliveries *Outbox
+	Requests   *Requests
 
 	Owners    *Owners
 	Retention *Retention
 	Sealing   *Sealing
-	Secrets   *secret.Table
-	Rates     *rate.Table
-	Counts    *quota.Counts
+	Secrets   *Secrets
+	Rates     *Rates
 
 	base   *base
 	log    *zap.Logger
@@ -98,7 +90,7 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, 
 	if err != nil {
 		return nil, err
 	}
-	s := newStore(newBase(db, quota.New(o.Quotas, o.Refused)), o, log)
+	s := newStore(newBase(db, tables.NewQuotas(o.Quotas, o.Refused)), o, log)
 	if err := s.start(ctx); err != nil {
 		_ = s.Close()
 		return nil, err
@@ -112,9 +104,9 @@ func newStore(b *base, o Options, log *zap.Logger) *Store {
 		base: b, log: log,
 		Threads: &Threads{b}, States: &States{base: b}, Links: &Links{b}, Tasks: &Tasks{b}, Runs: &Runs{b}, Claims: &Claims{b},
 		Events: &Events{b}, Retention: &Retention{b}, Sealing: &Sealing{b}, Calls: &Calls{b}, Owners: &Owners{b},
-		Artifacts: artifact.New(b.DB, b.Quotas), Items: table, ItemChores: chores, Crons: cron.New(b.Base, o.Crons),
-		Assistants: assistant.New(b.DB), Agents: assistant.AgentsOf(b.DB), Deliveries: outbox.New(b.Base),
-		Requests: idempotency.New(b.DB), Rates: rate.New(b.DB), Secrets: secret.New(b.DB), Counts: quota.CountsOf(b.DB),
+		Artifacts: artifact.New(b.DB, b.Quotas), Items: table, ItemChores: chores, Crons: &Crons{b, o.Crons},
+		Assistants: &Assistants{b}, Agents: &Agents{b}, Deliveries: &Outbox{b},
+		Requests: &Requests{b}, Rates: &Rates{b}, Secrets: &Secrets{b},
 	}
 }
 
@@ -159,7 +151,7 @@ func Abandoned(path string) bool { return sqldb.Abandoned(path) }
 // closes the database.
 func (s *Store) Close() error {
 	if s.base.DB.EndLease(context.Background()) == nil {
-		s.base.DB.Notify(record.Notice{Kind: record.NoticePending})
+		s.base.DB.Notify(Notice{Kind: NoticePending})
 	}
 	return s.base.DB.Close()
 }
@@ -171,7 +163,7 @@ func (s *Store) Close() error {
 func (s *Store) Beat(ctx context.Context, ttl time.Duration) error {
 	freed, err := s.base.DB.RenewLease(ctx, ttl)
 	if freed {
-		s.base.DB.Notify(record.Notice{Kind: record.NoticePending})
+		s.base.DB.Notify(Notice{Kind: NoticePending})
 	}
 	return err
 }
@@ -187,7 +179,7 @@ func (s *Store) Shared() bool { return s.base.DB.Shared() }
 
 // Notices returns the channel on which notices of other processes come. It has one listener, and is nil where there are
 // no other processes.
-func (s *Store) Notices() <-chan record.Notice { return s.base.DB.Notices() }
+func (s *Store) Notices() <-chan Notice { return s.base.DB.Notices() }
 
 // Ping reports whether the database answers, whether it could be written to when that was tried last, and whether
 // Recover has succeeded. It belongs to no tenant.

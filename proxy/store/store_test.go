@@ -67,27 +67,27 @@ func (b *harness) thread() mapping.Thread {
 }
 
 // newRun is a run of a task of its own on an existing thread.
-func newRun(thread string, strategy mapping.Strategy) *store.RunCreation {
+func newRun(thread string, strategy mapping.Strategy) *store.CreateRun {
 	run := mapping.Run{ID: id(), ThreadID: thread, Agent: "echo", AssistantID: "a", Multitask: strategy}
-	return &store.RunCreation{Run: run, Task: &mapping.Task{ID: run.ID, Agent: "echo", Input: "hi", HasInput: true}, Claim: true,
+	return &store.CreateRun{Run: run, Task: &mapping.Task{ID: run.ID, Agent: "echo", Input: "hi", HasInput: true}, Claim: true,
 		Events: []mapping.Event{{Kind: mapping.KindStarted, Head: mapping.Head{Attempt: 1}}}}
 }
 
 // newThreadRun is one that makes its thread.
-func newThreadRun() *store.RunCreation {
+func newThreadRun() *store.CreateRun {
 	n := newRun(id(), mapping.StrategyReject)
 	n.Thread, n.MustNotExist = &mapping.Thread{ID: n.Run.ThreadID}, true
 	return n
 }
 
-func (b *harness) create(n *store.RunCreation) *store.Created {
+func (b *harness) create(n *store.CreateRun) *store.CreateRunResult {
 	b.t.Helper()
 	c, err := b.Runs.Create(b.ctx, n)
 	b.ok(err)
 	return c
 }
 
-func (b *harness) append(c *store.Created, events ...mapping.Event) []mapping.Event {
+func (b *harness) append(c *store.CreateRunResult, events ...mapping.Event) []mapping.Event {
 	b.t.Helper()
 	got, _, err := b.Events.Append(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: events})
 	b.ok(err)
@@ -99,7 +99,7 @@ func ending(status mapping.RunStatus) store.End {
 	return store.End{Outcome: o, Thread: o.Thread()}
 }
 
-func (b *harness) end(c *store.Created, status mapping.RunStatus) {
+func (b *harness) end(c *store.CreateRunResult, status mapping.RunStatus) {
 	b.t.Helper()
 	e := ending(status)
 	_, _, err := b.Events.Append(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &e,

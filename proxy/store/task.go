@@ -8,12 +8,8 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
-	"github.com/apbridge/apbridge/proxy/store/listing"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Tasks are made and found, and their steps handed out.
@@ -21,15 +17,15 @@ type Tasks struct{ base *base }
 
 // Create makes a task on a thread that is there (NotFound otherwise): a task of a topic, whose first run is still to
 // come. earlier is what a request with the same key has made before; then nothing is made.
-func (s *Tasks) Create(ctx context.Context, k mapping.Task, key idempotency.Key) (made mapping.Task, earlier string, err error) {
+func (s *Tasks) Create(ctx context.Context, k mapping.Task, key IdempotencyKey) (made mapping.Task, earlier string, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		if earlier, err = idempotency.Claim(t, p, key, k.ID); err != nil || earlier != "" {
+		if earlier, err = claimKey(t, p, key, k.ID); err != nil || earlier != "" {
 			return err
 		}
-		row, err := readLocked(t, scope.ScopeFor(p), k.ThreadID)
+		row, err := readLocked(t, tables.ScopeFor(p), k.ThreadID)
 		if err != nil {
-			return record.NoThread(err, k.ThreadID)
+			return tables.NoThread(err, k.ThreadID)
 		}
 		if err := noteAgent(t, &row, k.Agent); err != nil {
 			return err
@@ -47,14 +43,14 @@ func insertTask(t *sqldb.Tx, p mapping.Principal, thread int64, threadID string,
 		k.Owner = p.ID
 	}
 	if k.CreatedAt.IsZero() {
-		k.CreatedAt = column.TimeOf(t.Now)
+		k.CreatedAt = sqldb.TimeOf(t.Now)
 	}
 	k.CreatedAt = k.CreatedAt.UTC().Truncate(time.Microsecond)
-	k.UpdatedAt, k.AdditionalInput = column.TimeOf(t.Now), column.Object(k.AdditionalInput)
+	k.UpdatedAt, k.AdditionalInput = sqldb.TimeOf(t.Now), objectOrEmpty(k.AdditionalInput)
 	key, err = t.Insert(`INSERT INTO tasks (tenant, task_id, owner, thread, agent, has_input, input, additional, topic, cursor_n, reserved_n, reserved_until_us, created_us, updated_us)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0, $11, $12)`,
-		k.Tenant, k.ID, k.Owner, thread, k.Agent, column.Number(k.HasInput), column.Said(t, k.Input, column.TaskInput, k.Tenant, k.ID), t.Sealed(k.AdditionalInput, column.TaskAdditional, k.Tenant, k.ID), column.Number(k.Topic), k.HandOuts,
-		column.Micros(k.CreatedAt), column.Micros(k.UpdatedAt))
+		k.Tenant, k.ID, k.Owner, thread, k.Agent, sqldb.Number(k.HasInput), sealedText(t, k.Input, colTaskInput, k.Tenant, k.ID), t.Sealed(k.AdditionalInput, colTaskAdditional, k.Tenant, k.ID), sqldb.Number(k.Topic), k.HandOuts,
+		sqldb.Micros(k.CreatedAt), sqldb.Micros(k.UpdatedAt))
 	if sqldb.Duplicate(err) {
 		err = mapping.Errorf(mapping.Conflict, "task_exists", "There is a task %q already.", k.ID)
 	}
@@ -64,17 +60,17 @@ func insertTask(t *sqldb.Tx, p mapping.Principal, thread int64, threadID string,
 // Get returns a task, without Artifacts.
 func (s *Tasks) Get(ctx context.Context, id string) (k mapping.Task, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		row, err := findTask(t, scope.ScopeOf(ctx), id)
+		row, err := findTask(t, tables.ScopeOf(ctx), id)
 		k = row.Task
 		return err
 	})
 	return k, err
 }
 
-func findTask(t *sqldb.Tx, sc scope.Scope, id string) (taskRow, error) {
+func findTask(t *sqldb.Tx, sc tables.Scope, id string) (taskRow, error) {
 	where, args := sc.Narrow(`k.tenant = $1 AND k.task_id = $2`, sc.Tenant, id)
 	row, err := readTask(t, where, args...)
-	return row, record.NoTask(err, id)
+	return row, noTask(err, id)
 }
 
 const taskColumns = `k.task_id, k.id, k.thread, k.tenant, k.owner, h.thread_id, k.agent, k.has_input, k.input, k.additional, k.topic, k.cursor_n, k.created_us, k.updated_us
@@ -101,10 +97,10 @@ func (r *taskRow) scan(scan func(...any) error) error {
 	var input []byte
 	var created, updated int64
 	err := scan(&r.ID, &r.key, &r.thread, &r.Tenant, &r.Owner, &r.ThreadID, &r.Agent, &r.HasInput,
-		sqldb.Unsealed(&input, column.TaskInput, &r.Tenant, &r.ID), sqldb.Unsealed(column.RawOf(&r.AdditionalInput), column.TaskAdditional, &r.Tenant, &r.ID),
+		sqldb.Unsealed(&input, colTaskInput, &r.Tenant, &r.ID), sqldb.Unsealed(rawOf(&r.AdditionalInput), colTaskAdditional, &r.Tenant, &r.ID),
 		&r.Topic, &r.HandOuts, &created, &updated)
 	r.Input, r.size = string(input), len(input)+len(r.AdditionalInput)
-	r.CreatedAt, r.UpdatedAt = column.TimeOf(created), column.TimeOf(updated)
+	r.CreatedAt, r.UpdatedAt = sqldb.TimeOf(created), sqldb.TimeOf(updated)
 	return err
 }
 
@@ -116,18 +112,18 @@ type TaskQuery struct {
 
 // List returns tasks, oldest first. Limit 0: all.
 func (s *Tasks) List(ctx context.Context, q TaskQuery) (list []mapping.Task, total int, err error) {
-	found, total, err := s.find(ctx, q, listing.Whole)
+	found, total, err := s.find(ctx, q, wholeList)
 	return found.Rows, total, err
 }
 
 // Search is List of which few megabytes are held at a time: a task is yielded as it is by then, and one that was
 // removed meanwhile is left out. It is ranged over once.
 func (s *Tasks) Search(ctx context.Context, q TaskQuery) (list iter.Seq2[mapping.Task, error], total int, err error) {
-	found, total, err := s.find(ctx, q, listing.AtOnce)
+	found, total, err := s.find(ctx, q, listAtOnce)
 	if err != nil {
 		return nil, 0, err
 	}
-	sc := scope.ScopeOf(ctx)
+	sc := tables.ScopeOf(ctx)
 	return found.Each(ctx, s.base.DB, func(t *sqldb.Tx, id string) (mapping.Task, int, error) {
 		row, err := findTask(t, sc, id)
 		return row.Task, row.size, err
@@ -135,18 +131,18 @@ func (s *Tasks) Search(ctx context.Context, q TaskQuery) (list iter.Seq2[mapping
 }
 
 // find lists tasks, the first of them with all that they have.
-func (s *Tasks) find(ctx context.Context, q TaskQuery, room int) (found listing.Long[mapping.Task], total int, err error) {
-	where, args := taskFilter(scope.ScopeOf(ctx), q)
+func (s *Tasks) find(ctx context.Context, q TaskQuery, room int) (found longList[mapping.Task], total int, err error) {
+	where, args := taskFilter(tables.ScopeOf(ctx), q)
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
-		found = listing.Long[mapping.Task]{Room: room}
-		if err := t.Get(`SELECT count(*) FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, column.Out{&total}); err != nil {
+		found = longList[mapping.Task]{Room: room}
+		if err := t.Get(`SELECT count(*) FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, sqldb.Out{&total}); err != nil {
 			return err
 		}
-		text := `SELECT ` + taskColumns + ` WHERE ` + where + ` ORDER BY k.id ` + column.Page(len(args)+1)
-		return t.Each(text, append(args[:len(args):len(args)], column.LimitOf(q.Limit), q.Offset), func(scan func(...any) error) (err error) {
+		text := `SELECT ` + taskColumns + ` WHERE ` + where + ` ORDER BY k.id ` + limitOffset(len(args)+1)
+		return t.Each(text, append(args[:len(args):len(args)], sqldb.LimitOf(q.Limit), q.Offset), func(scan func(...any) error) (err error) {
 			var row taskRow
 			if found.Full() {
-				err = listing.FirstColumns(scan, taskWidth, &row.ID)
+				err = firstColumns(scan, taskWidth, &row.ID)
 			} else {
 				err = row.scan(scan)
 			}
@@ -157,60 +153,60 @@ func (s *Tasks) find(ctx context.Context, q TaskQuery, room int) (found listing.
 	return found, total, err
 }
 
-func taskFilter(sc scope.Scope, q TaskQuery) (where string, args column.In) {
+func taskFilter(sc tables.Scope, q TaskQuery) (where string, args sqldb.In) {
 	where, args = sc.Narrow(`k.tenant = $1`, sc.Tenant)
 	if q.Agent != "" {
 		args = append(args, q.Agent)
-		where += ` AND k.agent = ` + column.List(len(args), 1)
+		where += ` AND k.agent = ` + sqldb.Params(len(args), 1)
 	}
 	if q.ThreadID != "" {
 		args = append(args, q.ThreadID)
-		where += ` AND k.thread = (SELECT id FROM threads WHERE tenant = $1 AND thread_id = ` + column.List(len(args), 1) + `)`
+		where += ` AND k.thread = (SELECT id FROM threads WHERE tenant = $1 AND thread_id = ` + sqldb.Params(len(args), 1) + `)`
 	}
 	return where, args
 }
 
-func taskKey(t *sqldb.Tx, sc scope.Scope, id string) (key int64, err error) {
+func taskKey(t *sqldb.Tx, sc tables.Scope, id string) (key int64, err error) {
 	if sc.Whole() {
-		err = t.Get(`SELECT id FROM tasks WHERE tenant = $1 AND task_id = $2`, column.In{sc.Tenant, id}, column.Out{&key})
-		return key, record.NoTask(err, id)
+		err = t.Get(`SELECT id FROM tasks WHERE tenant = $1 AND task_id = $2`, sqldb.In{sc.Tenant, id}, sqldb.Out{&key})
+		return key, noTask(err, id)
 	}
 	row, err := findTask(t, sc, id)
 	return row.key, err
 }
 
 // taskExtra is taskKey with the task's additional_input.
-func taskExtra(t *sqldb.Tx, sc scope.Scope, id string) (key int64, additional json.RawMessage, err error) {
+func taskExtra(t *sqldb.Tx, sc tables.Scope, id string) (key int64, additional json.RawMessage, err error) {
 	where, args := sc.Narrow(`k.tenant = $1 AND k.task_id = $2`, sc.Tenant, id)
 	err = t.Each(`SELECT k.id, k.additional FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, func(scan func(...any) error) error {
-		return scan(&key, sqldb.Unsealed(column.RawOf(&additional), column.TaskAdditional, &sc.Tenant, &id))
+		return scan(&key, sqldb.Unsealed(rawOf(&additional), colTaskAdditional, &sc.Tenant, &id))
 	})
 	if err == nil && key == 0 {
 		err = sql.ErrNoRows
 	}
-	return key, additional, record.NoTask(err, id)
+	return key, additional, noTask(err, id)
 }
 
-// TaskTip is how far a task has come: all that a process needs to know whether others did something with it.
-type TaskTip struct {
+// TaskHead is how far a task has come: all that a process needs to know whether others did something with it.
+type TaskHead struct {
 	HandOuts int    // how many steps were handed out
 	Runs     int    // how many there are
 	Newest   string // run, "" for none
 }
 
-// Tip returns how far a task has come.
-func (s *Tasks) Tip(ctx context.Context, id string) (tip TaskTip, err error) {
+// Head returns how far a task has come.
+func (s *Tasks) Head(ctx context.Context, id string) (tip TaskHead, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return record.NoTask(t.Get(`SELECT k.cursor_n, (SELECT count(*) FROM runs r WHERE r.task = k.id),
+		return noTask(t.Get(`SELECT k.cursor_n, (SELECT count(*) FROM runs r WHERE r.task = k.id),
  coalesce((SELECT r.run_id FROM runs r WHERE r.task = k.id ORDER BY r.id DESC LIMIT 1), '')
- FROM tasks k WHERE k.tenant = $1 AND k.task_id = $2`, column.In{scope.TenantOf(ctx), id}, column.Out{&tip.HandOuts, &tip.Runs, &tip.Newest}), id)
+ FROM tasks k WHERE k.tenant = $1 AND k.task_id = $2`, sqldb.In{tables.TenantOf(ctx), id}, sqldb.Out{&tip.HandOuts, &tip.Runs, &tip.Newest}), id)
 	})
 	return tip, err
 }
 
 // newestOf is the id of a task's newest run, "" for none.
 func newestOf(t *sqldb.Tx, task int64) (id string, err error) {
-	err = t.Get(`SELECT run_id FROM runs WHERE task = $1 ORDER BY id DESC LIMIT 1`, column.In{task}, column.Out{&id})
+	err = t.Get(`SELECT run_id FROM runs WHERE task = $1 ORDER BY id DESC LIMIT 1`, sqldb.In{task}, sqldb.Out{&id})
 	return id, ifAny(err)
 }
 
@@ -218,23 +214,23 @@ func newestOf(t *sqldb.Tx, task int64) (id string, err error) {
 type StepRequest struct {
 	Input           *string
 	AdditionalInput json.RawMessage
-	Key             idempotency.Key // remembered with the step's number, not read back
+	Key             IdempotencyKey // remembered with the step's number, not read back
 }
 
 // Requests returns what the handed out steps of a task were fetched with, by n: those whose request said something.
 func (s *Tasks) Requests(ctx context.Context, taskID string) (map[int]StepRequest, error) {
 	found := make(map[int]StepRequest)
 	err := s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
-		key, err := taskKey(t, scope.ScopeOf(ctx), taskID)
+		key, err := taskKey(t, tables.ScopeOf(ctx), taskID)
 		if err != nil {
 			return err
 		}
-		return t.Each(`SELECT n, has_input, input, additional FROM requests WHERE task = $1`, column.In{key}, func(scan func(...any) error) error {
+		return t.Each(`SELECT n, has_input, input, additional FROM requests WHERE task = $1`, sqldb.In{key}, func(scan func(...any) error) error {
 			var n int
 			var input []byte
 			var has bool
 			var r StepRequest
-			if err := scan(&n, &has, sqldb.Unsealed(&input, column.RequestInput, key, &n), sqldb.Unsealed(column.RawOf(&r.AdditionalInput), column.RequestAdditional, key, &n)); err != nil {
+			if err := scan(&n, &has, sqldb.Unsealed(&input, colRequestInput, key, &n), sqldb.Unsealed(rawOf(&r.AdditionalInput), colRequestAdditional, key, &n)); err != nil {
 				return err
 			}
 			if has {

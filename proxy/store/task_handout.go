@@ -8,28 +8,25 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // HandOut counts n steps of a task as handed out where n-1 were, keeps what step n is fetched with and remembers its
 // key: the step may leave for its client when that is done. false: it is another number, or another hand-out is not
 // over.
 func (s *Tasks) HandOut(ctx context.Context, taskID string, n int, r StepRequest, by Reservation) (ok bool, err error) {
-	tenant := scope.TenantOf(ctx)
+	tenant := tables.TenantOf(ctx)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		if ok, err = by.last(t, tenant, taskID); !ok || err != nil {
 			return err
 		}
 		var key int64
-		if key, ok, err = countHandOut(t, r, tenant, taskID, n, column.Number(!by.Until.IsZero())*int64(n), column.Micros(by.Until), t.Now, n-1); err != nil {
+		if key, ok, err = countHandOut(t, r, tenant, taskID, n, sqldb.Number(!by.Until.IsZero())*int64(n), sqldb.Micros(by.Until), t.Now, n-1); err != nil {
 			return err
 		}
 		if !ok {
-			_, err = taskKey(t, scope.ScopeOf(ctx), taskID)
+			_, err = taskKey(t, tables.ScopeOf(ctx), taskID)
 			return err
 		}
 		return saveRequest(t, key, mapping.PrincipalOf(ctx), n, r)
@@ -55,10 +52,10 @@ func (r Reservation) last(t *sqldb.Tx, tenant, taskID string) (bool, error) {
 		return true, nil
 	}
 	var key, thread int64
-	if err := t.Get(`SELECT id, thread FROM tasks WHERE tenant = $1 AND task_id = $2`, column.In{tenant, taskID}, column.Out{&key, &thread}); err != nil {
-		return false, record.NoTask(err, taskID)
+	if err := t.Get(`SELECT id, thread FROM tasks WHERE tenant = $1 AND task_id = $2`, sqldb.In{tenant, taskID}, sqldb.Out{&key, &thread}); err != nil {
+		return false, noTask(err, taskID)
 	}
-	if err := record.LockThread(t, thread); err != nil {
+	if err := tables.LockThread(t, thread); err != nil {
 		return false, err
 	}
 	newest, err := newestOf(t, key)
@@ -75,7 +72,7 @@ func countHandOut(t *sqldb.Tx, r StepRequest, args ...any) (key int64, ok bool, 
 		moved, err := t.Exec(countSteps, args...)
 		return 0, moved == 1, err
 	}
-	err = t.Get(countSteps+` RETURNING id`, args, column.Out{&key})
+	err = t.Get(countSteps+` RETURNING id`, args, sqldb.Out{&key})
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, false, nil
 	}
@@ -85,7 +82,7 @@ func countHandOut(t *sqldb.Tx, r StepRequest, args ...any) (key int64, ok bool, 
 // HandedOut notes that step n was written to its client.
 func (s *Tasks) HandedOut(ctx context.Context, taskID string, n int) error {
 	return s.base.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
-		return t.Put(`UPDATE tasks SET reserved_n = 0, reserved_until_us = 0 WHERE tenant = $1 AND task_id = $2 AND reserved_n = $3`, scope.TenantOf(ctx), taskID, n)
+		return t.Put(`UPDATE tasks SET reserved_n = 0, reserved_until_us = 0 WHERE tenant = $1 AND task_id = $2 AND reserved_n = $3`, tables.TenantOf(ctx), taskID, n)
 	})
 }
 
@@ -95,7 +92,7 @@ func (s *Tasks) TakeBack(ctx context.Context, taskID string, n int) error {
 	return s.base.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		var key int64
 		err := t.Get(`UPDATE tasks SET cursor_n = $4, reserved_n = 0, reserved_until_us = 0 WHERE tenant = $1 AND task_id = $2 AND cursor_n = $3 RETURNING id`,
-			column.In{scope.TenantOf(ctx), taskID, n, n - 1}, column.Out{&key})
+			sqldb.In{tables.TenantOf(ctx), taskID, n, n - 1}, sqldb.Out{&key})
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -114,12 +111,12 @@ func saveRequest(t *sqldb.Tx, task int64, who mapping.Principal, n int, r StepRe
 	if r.says() {
 		var input any
 		if r.Input != nil {
-			input = column.Said(t, *r.Input, column.RequestInput, task, n)
+			input = sealedText(t, *r.Input, colRequestInput, task, n)
 		}
 		if err := t.Put(`INSERT INTO requests (task, n, has_input, input, additional) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (task, n) DO NOTHING`,
-			task, n, column.Number(r.Input != nil), input, t.Sealed(r.AdditionalInput, column.RequestAdditional, task, n)); err != nil {
+			task, n, sqldb.Number(r.Input != nil), input, t.Sealed(r.AdditionalInput, colRequestAdditional, task, n)); err != nil {
 			return err
 		}
 	}
-	return idempotency.Remember(t, who, r.Key, strconv.Itoa(n))
+	return rememberKey(t, who, r.Key, strconv.Itoa(n))
 }

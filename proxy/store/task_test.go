@@ -8,7 +8,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -212,7 +211,7 @@ func TestRunsOfATaskRaceToOne(t *testing.T) {
 					n.Task, n.Run.TaskID, n.Newest = nil, task.ID, &newest
 					if _, err := b.Runs.Create(b.ctx, n); err == nil {
 						made.Add(1)
-					} else if mapping.Classify(err).Code != record.CodeTaskMoved {
+					} else if mapping.Classify(err).Code != store.CodeTaskMoved {
 						t.Error(err)
 					}
 				})
@@ -221,11 +220,11 @@ func TestRunsOfATaskRaceToOne(t *testing.T) {
 			if made.Load() != 1 {
 				t.Fatalf("%d runs behind %q", made.Load(), newest)
 			}
-			tip, err := b.Tasks.Tip(b.ctx, task.ID)
+			tip, err := b.Tasks.Head(b.ctx, task.ID)
 			b.ok(err)
 			newest = tip.Newest
 		}
-		if tip, err := b.Tasks.Tip(b.ctx, task.ID); err != nil || tip.Runs != 2 {
+		if tip, err := b.Tasks.Head(b.ctx, task.ID); err != nil || tip.Runs != 2 {
 			t.Fatal(tip, err)
 		}
 	})
@@ -239,7 +238,7 @@ func TestLastStepOrFollowUp(t *testing.T) {
 		first := b.create(newThreadRun())
 		b.end(first, mapping.RunSuccess)
 		task, newest := first.Run.TaskID, first.Run.ID
-		followUp := func() (*store.Created, error) {
+		followUp := func() (*store.CreateRunResult, error) {
 			n := newRun(first.Run.ThreadID, mapping.StrategyEnqueue)
 			n.Task, n.Run.TaskID, n.Newest = nil, task, &newest
 			n.Run.Options.FollowUp, n.Run.Options.Due = true, 1
@@ -251,7 +250,7 @@ func TestLastStepOrFollowUp(t *testing.T) {
 			t.Fatal("the last step is not handed out")
 		}
 		_, err = followUp()
-		wantClass(t, err, mapping.Conflict, record.CodeTaskMoved) // it may be taken back
+		wantClass(t, err, mapping.Conflict, store.CodeTaskMoved) // it may be taken back
 		b.ok(b.Tasks.HandedOut(b.ctx, task, 1))
 		second, err := followUp()
 		if b.ok(err); second.Run.Options.Due != 2 {

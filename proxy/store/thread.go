@@ -9,12 +9,8 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
-	"github.com/apbridge/apbridge/proxy/store/quota"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // ThreadCreation is a thread to be made.
@@ -25,7 +21,7 @@ type ThreadCreation struct {
 	Files  []artifact.FileWrite // that the states bring, see mapping.Artifact.Brought
 	Task   *mapping.Task        // a v1 task makes its thread
 	Agent  string               // the thread is for this agent, as if a run of it had been made; "": for none yet
-	Key    idempotency.Key      // a request that is sent again gets the thread of the first
+	Key    IdempotencyKey       // a request that is sent again gets the thread of the first
 }
 
 // Create makes a thread with its first state and task. Thread.ID must be set; Status defaults to idle. One that is
@@ -41,7 +37,7 @@ func (s *Threads) Create(ctx context.Context, n ThreadCreation) (th mapping.Thre
 }
 
 func (s *Threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreation) (mapping.Thread, bool, error) {
-	earlier, err := idempotency.Claim(t, p, n.Key, n.Thread.ID)
+	earlier, err := claimKey(t, p, n.Key, n.Thread.ID)
 	if err != nil {
 		return mapping.Thread{}, false, err
 	}
@@ -51,7 +47,7 @@ func (s *Threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreatio
 	}
 	row, fresh, err := s.base.insertThread(t, p, n.Thread, n.agents())
 	if errors.Is(err, sql.ErrNoRows) { // it is there, and out of the caller's sight
-		err = mapping.Errorf(mapping.Conflict, record.CodeThreadThere, "There is a thread %q already. Use another id.", n.Thread.ID)
+		err = mapping.Errorf(mapping.Conflict, CodeThreadThere, "There is a thread %q already. Use another id.", n.Thread.ID)
 	}
 	if err != nil {
 		return mapping.Thread{}, false, err
@@ -61,7 +57,7 @@ func (s *Threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreatio
 			return row.Thread, true, nil
 		}
 		how := mapping.Advice{Meaning: mapping.MeansExisting, With: ", or %s"}
-		return mapping.Thread{}, true, mapping.Errorf(mapping.Conflict, record.CodeThreadThere, "There is a thread %q already. Use another id%s.", n.Thread.ID, how)
+		return mapping.Thread{}, true, mapping.Errorf(mapping.Conflict, CodeThreadThere, "There is a thread %q already. Use another id%s.", n.Thread.ID, how)
 	}
 	if n.Task != nil {
 		if _, _, err := insertTask(t, p, row.key, n.Thread.ID, *n.Task); err != nil {
@@ -83,17 +79,17 @@ func (s *Threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreatio
 
 // earlierThread is the thread that an earlier request with the same key made.
 func earlierThread(t *sqldb.Tx, p mapping.Principal, id string) (mapping.Thread, error) {
-	row, err := readThread(t, scope.ScopeFor(p), id)
+	row, err := readThread(t, tables.ScopeFor(p), id)
 	if errors.Is(err, sql.ErrNoRows) && p.Limited() { // maybe one that another key made
-		return mapping.Thread{}, idempotency.ErrKeyReused
+		return mapping.Thread{}, ErrKeyReused
 	}
-	return row.Thread, record.NoThread(err, id)
+	return row.Thread, tables.NoThread(err, id)
 }
 
 func (n *ThreadCreation) agents() string {
-	agents := scope.WithAgent("", n.Agent)
+	agents := tables.WithAgent("", n.Agent)
 	if n.Task != nil {
-		agents = scope.WithAgent(agents, n.Task.Agent)
+		agents = tables.WithAgent(agents, n.Task.Agent)
 	}
 	return agents
 }
@@ -104,7 +100,7 @@ type Threads struct{ base *base }
 // threadRow is a thread with its key.
 type threadRow struct {
 	key    int64
-	agents string // see scope
+	agents string // see tables.Scope
 	size   int    // bytes of what may be long
 	mapping.Thread
 }
@@ -113,26 +109,26 @@ type threadRow struct {
 // out of the principal's sight. The row of its numbers is left to the caller.
 func (s *base) insertThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread, agents string) (row threadRow, fresh bool, err error) {
 	row.Thread, row.agents = newThread(t, p, th), agents
-	interrupts, err := column.EncodeInterrupts(row.Interrupts)
+	interrupts, err := encodeInterrupts(row.Interrupts)
 	if err != nil {
 		return row, false, err
 	}
 	row.key, err = t.Insert(`INSERT INTO threads (tenant, thread_id, owner, status, metadata, config, interrupts, created_us, updated_us, expires_us, agents, keep_latest, ttl_us)
  VALUES ($1, $2, $3, $4, $5, $6, NULL, $7, $8, $9, $10, $11, $12) ON CONFLICT (tenant, thread_id) DO NOTHING`,
-		row.Tenant, row.ID, row.Owner, string(row.Status), []byte(row.Metadata), t.Sealed(row.Config, column.ThreadConfig, row.Tenant, row.ID),
-		column.Micros(row.CreatedAt), column.Micros(row.UpdatedAt), column.Micros(row.Expires), agents, column.Number(row.KeepLatest), row.TTL.Microseconds())
+		row.Tenant, row.ID, row.Owner, string(row.Status), []byte(row.Metadata), t.Sealed(row.Config, colThreadConfig, row.Tenant, row.ID),
+		sqldb.Micros(row.CreatedAt), sqldb.Micros(row.UpdatedAt), sqldb.Micros(row.Expires), agents, sqldb.Number(row.KeepLatest), row.TTL.Microseconds())
 	if errors.Is(err, sql.ErrNoRows) {
-		row, err = readLocked(t, scope.ScopeFor(p), th.ID)
+		row, err = readLocked(t, tables.ScopeFor(p), th.ID)
 		return row, false, err
 	}
 	if !row.Expires.IsZero() {
-		s.Due(t, record.DueExpiry)
+		s.Due(t, dueExpiry)
 	}
 	if err == nil && interrupts != nil { // its seal is bound to the key that was just given
-		err = t.Put(`UPDATE threads SET interrupts = $2 WHERE id = $1`, row.key, t.Sealed(interrupts, column.ThreadInterrupts, row.key))
+		err = t.Put(`UPDATE threads SET interrupts = $2 WHERE id = $1`, row.key, t.Sealed(interrupts, colThreadInterrupts, row.key))
 	}
 	if err == nil {
-		err = s.Quotas.Added(t, quota.Threads, row.Tenant, row.Owner, 1)
+		err = s.Quotas.Added(t, tables.QuotaThreads, row.Tenant, row.Owner, 1)
 	}
 	return row, err == nil, err
 }
@@ -146,31 +142,31 @@ func newThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread) mapping.Thre
 	if th.Status == "" {
 		th.Status = mapping.ThreadIdle
 	}
-	th.Metadata, th.Config = column.Object(th.Metadata), column.Object(th.Config)
+	th.Metadata, th.Config = objectOrEmpty(th.Metadata), objectOrEmpty(th.Config)
 	if th.CreatedAt.IsZero() {
-		th.CreatedAt = column.TimeOf(t.Now)
+		th.CreatedAt = sqldb.TimeOf(t.Now)
 	}
 	th.CreatedAt = th.CreatedAt.UTC().Truncate(time.Microsecond)
-	th.UpdatedAt = column.TimeOf(t.Now)
-	th.Expires = column.TimeOf(column.Micros(th.Expires))
+	th.UpdatedAt = sqldb.TimeOf(t.Now)
+	th.Expires = sqldb.TimeOf(sqldb.Micros(th.Expires))
 	th.Values, th.Head = nil, ""
 	return th
 }
 
 // Get returns a thread, without Values.
 func (s *Threads) Get(ctx context.Context, id string) (th mapping.Thread, err error) {
-	sc := scope.ScopeOf(ctx)
+	sc := tables.ScopeOf(ctx)
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readThread(t, sc, id)
 		th = row.Thread
-		return record.NoThread(err, id)
+		return tables.NoThread(err, id)
 	})
 	return th, err
 }
 
 // readLocked is readThread of a thread that is locked first, see record.LockThread.
-func readLocked(t *sqldb.Tx, sc scope.Scope, id string) (threadRow, error) {
-	if err := record.LockThreadNamed(t, sc.Tenant, id); err != nil {
+func readLocked(t *sqldb.Tx, sc tables.Scope, id string) (threadRow, error) {
+	if err := lockThreadNamed(t, sc.Tenant, id); err != nil {
 		return threadRow{}, err
 	}
 	return readThread(t, sc, id)
@@ -182,14 +178,14 @@ const threadColumns = `h.thread_id, h.metadata, h.id, h.tenant, h.owner, h.statu
 
 const threadWidth = 15
 
-func readThread(t *sqldb.Tx, sc scope.Scope, id string) (row threadRow, err error) {
+func readThread(t *sqldb.Tx, sc tables.Scope, id string) (row threadRow, err error) {
 	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.Tenant, id)
 	err = t.Each(`SELECT `+threadColumns+` WHERE `+where, args, row.scan)
 	return row, row.found(err)
 }
 
 func readThreadByKey(t *sqldb.Tx, key int64) (row threadRow, err error) {
-	err = t.Each(`SELECT `+threadColumns+` WHERE h.id = $1`, column.In{key}, row.scan)
+	err = t.Each(`SELECT `+threadColumns+` WHERE h.id = $1`, sqldb.In{key}, row.scan)
 	return row, row.found(err)
 }
 
@@ -203,16 +199,16 @@ func (r *threadRow) found(err error) error {
 func (r *threadRow) scan(scan func(...any) error) error {
 	var interrupts []byte
 	var created, updated, expires, ttl int64
-	err := scan(&r.ID, column.RawOf(&r.Metadata), &r.key, &r.Tenant, &r.Owner, (*string)(&r.Status), sqldb.Unsealed(column.RawOf(&r.Config), column.ThreadConfig, &r.Tenant, &r.ID),
-		sqldb.Unsealed(&interrupts, column.ThreadInterrupts, &r.key),
+	err := scan(&r.ID, rawOf(&r.Metadata), &r.key, &r.Tenant, &r.Owner, (*string)(&r.Status), sqldb.Unsealed(rawOf(&r.Config), colThreadConfig, &r.Tenant, &r.ID),
+		sqldb.Unsealed(&interrupts, colThreadInterrupts, &r.key),
 		&created, &updated, &expires, &r.agents, &r.KeepLatest, &ttl, &r.Head)
 	if err != nil {
 		return err
 	}
-	r.CreatedAt, r.UpdatedAt, r.Expires = column.TimeOf(created), column.TimeOf(updated), column.TimeOf(expires)
+	r.CreatedAt, r.UpdatedAt, r.Expires = sqldb.TimeOf(created), sqldb.TimeOf(updated), sqldb.TimeOf(expires)
 	r.TTL = time.Duration(ttl) * time.Microsecond
 	r.size = len(r.Metadata) + len(r.Config) + len(interrupts)
-	return column.Decode(interrupts, &r.Interrupts)
+	return decode(interrupts, &r.Interrupts)
 }
 
 // setThread changes what a run changes of its thread. A nil metadata stays.
@@ -223,7 +219,7 @@ func setThread(t *sqldb.Tx, key int64, status mapping.ThreadStatus, metadata jso
 
 // noteAgent adds an agent to a thread.
 func noteAgent(t *sqldb.Tx, row *threadRow, name string) error {
-	agents := scope.WithAgent(row.agents, name)
+	agents := tables.WithAgent(row.agents, name)
 	if agents == row.agents {
 		return nil
 	}

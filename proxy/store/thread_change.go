@@ -8,11 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Expire is when a thread's time is over (zero: never), and what happens then: it is deleted, or its states but the
@@ -26,9 +23,9 @@ type Expire struct {
 // Patch merges metadata key by key (nil: none) and sets the expiry (nil: leave).
 func (s *Threads) Patch(ctx context.Context, id string, metadata json.RawMessage, expires *Expire) (th mapping.Thread, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := readLocked(t, scope.ScopeOf(ctx), id)
+		row, err := readLocked(t, tables.ScopeOf(ctx), id)
 		if err != nil {
-			return record.NoThread(err, id)
+			return tables.NoThread(err, id)
 		}
 		if metadata != nil {
 			if row.Metadata, err = rule.MergeMetadata(row.Metadata, metadata); err != nil {
@@ -36,12 +33,12 @@ func (s *Threads) Patch(ctx context.Context, id string, metadata json.RawMessage
 			}
 		}
 		if expires != nil {
-			row.Expires, row.TTL, row.KeepLatest = column.TimeOf(column.Micros(expires.At)), expires.After, expires.KeepLatest
-			s.base.Due(t, record.DueExpiry)
+			row.Expires, row.TTL, row.KeepLatest = sqldb.TimeOf(sqldb.Micros(expires.At)), expires.After, expires.KeepLatest
+			s.base.Due(t, dueExpiry)
 		}
-		row.UpdatedAt = column.TimeOf(t.Now)
+		row.UpdatedAt = sqldb.TimeOf(t.Now)
 		_, err = t.Exec(`UPDATE threads SET metadata = $2, expires_us = $3, keep_latest = $4, updated_us = $5, ttl_us = $6 WHERE id = $1`,
-			row.key, []byte(row.Metadata), column.Micros(row.Expires), column.Number(row.KeepLatest), t.Now, row.TTL.Microseconds())
+			row.key, []byte(row.Metadata), sqldb.Micros(row.Expires), sqldb.Number(row.KeepLatest), t.Now, row.TTL.Microseconds())
 		th = row.Thread
 		return err
 	})
@@ -51,10 +48,10 @@ func (s *Threads) Patch(ctx context.Context, id string, metadata json.RawMessage
 // Copy copies a thread with its checkpoints, the events they are folded from, its artifacts, all under the numbers and
 // ids they have, and its agents; not its links, tasks, runs and time to go: the copy is idle, and stays. A request with
 // a key that came before gets the copy it made.
-func (s *Threads) Copy(ctx context.Context, id, newID string, key idempotency.Key) (th mapping.Thread, err error) {
+func (s *Threads) Copy(ctx context.Context, id, newID string, key IdempotencyKey) (th mapping.Thread, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		earlier, err := idempotency.Claim(t, p, key, newID)
+		earlier, err := claimKey(t, p, key, newID)
 		if err == nil && earlier != "" {
 			th, err = earlierThread(t, p, earlier)
 			return err
@@ -62,16 +59,16 @@ func (s *Threads) Copy(ctx context.Context, id, newID string, key idempotency.Ke
 		if err != nil {
 			return err
 		}
-		old, err := readLocked(t, scope.ScopeFor(p), id)
+		old, err := readLocked(t, tables.ScopeFor(p), id)
 		if err != nil {
-			return record.NoThread(err, id)
+			return tables.NoThread(err, id)
 		}
 		row, fresh, err := s.base.insertThread(t, p, mapping.Thread{ID: newID, Metadata: old.Metadata, Config: old.Config}, old.agents)
 		if err != nil {
 			return err
 		}
 		if !fresh {
-			return mapping.Errorf(mapping.Conflict, record.CodeThreadThere, "There is a thread %q already.", newID)
+			return mapping.Errorf(mapping.Conflict, CodeThreadThere, "There is a thread %q already.", newID)
 		}
 		row.Head = old.Head
 		th = row.Thread

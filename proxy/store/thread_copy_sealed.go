@@ -1,7 +1,6 @@
 package store
 
 import (
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -40,11 +39,11 @@ func resealCopied(t *sqldb.Tx, from, to int64) error {
 // readCopied reads the next events as they are in the thread that they were copied from.
 func readCopied(t *sqldb.Tx, from, after int64) (list []copiedBodies, more bool, err error) {
 	room := copiedAtOnce
-	err = t.Until(`SELECT seq, head, data, snapshot FROM events WHERE thread = $1 AND line IS NOT NULL AND seq > $2 ORDER BY seq`, column.In{from, after},
+	err = t.Until(`SELECT seq, head, data, snapshot FROM events WHERE thread = $1 AND line IS NOT NULL AND seq > $2 ORDER BY seq`, sqldb.In{from, after},
 		func(scan func(...any) error) (bool, error) {
 			var b copiedBodies
 			places := []*sqldb.Body{
-				sqldb.Unsealed(&b.head, column.EventHead, from, &b.seq), sqldb.Unsealed(&b.data, column.EventData, from, &b.seq), sqldb.Unsealed(&b.snapshot, column.EventSnapshot, from, &b.seq),
+				sqldb.Unsealed(&b.head, colEventHead, from, &b.seq), sqldb.Unsealed(&b.data, colEventData, from, &b.seq), sqldb.Unsealed(&b.snapshot, colEventSnapshot, from, &b.seq),
 			}
 			err := scan(&b.seq, places[0], places[1], places[2])
 			b.sealed = places[0].Sealed || places[1].Sealed || places[2].Sealed
@@ -61,5 +60,5 @@ func (b *copiedBodies) reseal(t *sqldb.Tx, thread int64) error {
 		return nil
 	}
 	return t.Put(`UPDATE events SET head = $3, data = $4, snapshot = $5 WHERE thread = $1 AND seq = $2`, thread, b.seq,
-		t.Sealed(b.head, column.EventHead, thread, b.seq), t.Sealed(b.data, column.EventData, thread, b.seq), t.Sealed(b.snapshot, column.EventSnapshot, thread, b.seq))
+		t.Sealed(b.head, colEventHead, thread, b.seq), t.Sealed(b.data, colEventData, thread, b.seq), t.Sealed(b.snapshot, colEventSnapshot, thread, b.seq))
 }

@@ -3,10 +3,8 @@ package store
 import (
 	"context"
 
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Delete removes the thread with everything of it. Conflict thread_busy while a run is active: cancel it first.
@@ -16,9 +14,9 @@ func (s *Threads) Delete(ctx context.Context, id string) error {
 
 // deleteThread removes a thread, after what first does with its key, which may be nil.
 func (s *base) deleteThread(ctx context.Context, t *sqldb.Tx, id string, first func(*sqldb.Tx, int64) error) error {
-	row, err := readLocked(t, scope.ScopeOf(ctx), id)
+	row, err := readLocked(t, tables.ScopeOf(ctx), id)
 	if err != nil {
-		return record.NoThread(err, id)
+		return tables.NoThread(err, id)
 	}
 	if err := mustBeFree(t, row.key, id); err != nil {
 		return err
@@ -31,7 +29,7 @@ func (s *base) deleteThread(ctx context.Context, t *sqldb.Tx, id string, first f
 	if err := s.forgetRuns(t, row.key); err != nil {
 		return err
 	}
-	return record.DeleteAll(t, row.key, threadParts)
+	return tables.DeleteAll(t, row.key, threadParts)
 }
 
 // threadParts remove what hangs on a thread, children first. Rows of the outbox stay: they have their own body. The
@@ -57,7 +55,7 @@ const ofNoOther = ` AND NOT EXISTS (SELECT 1 FROM artifacts o WHERE o.blob = a.b
 
 // forgetRuns takes a thread's runs out of the cache once they are gone.
 func (s *base) forgetRuns(t *sqldb.Tx, thread int64) error {
-	return t.Each(`SELECT run_id FROM runs WHERE thread = $1`, column.In{thread}, func(scan func(...any) error) error {
+	return t.Each(`SELECT run_id FROM runs WHERE thread = $1`, sqldb.In{thread}, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
 		s.forgetRun(t, id)
@@ -67,5 +65,5 @@ func (s *base) forgetRuns(t *sqldb.Tx, thread int64) error {
 
 func (s *base) forgetRun(t *sqldb.Tx, id string) {
 	t.After(func() { s.Keys.Remove(id) })
-	s.Notify(t, record.NoticeGone, id)
+	s.Notify(t, NoticeGone, id)
 }

@@ -9,9 +9,8 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/clock"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Retention removes what is old: threads, histories, tokens.
@@ -44,7 +43,7 @@ func (s *Retention) OverdueThreads(ctx context.Context, now clock.Reading, limit
 				if err := scan(&o.key, &o.Tenant, &o.ThreadID, &o.updated, &o.expires, &created, &o.KeepLatest, &busy); err != nil {
 					return false, err
 				}
-				o.Due = column.TimeOf(o.expires)
+				o.Due = sqldb.TimeOf(o.expires)
 				if o.expires > now.Now {
 					next = o.Due
 					return false, nil
@@ -71,10 +70,10 @@ func (s *Retention) IdleThreads(ctx context.Context, before time.Time, from Over
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us FROM threads h WHERE h.id > $1 AND h.updated_us <= $2
  AND`+unused+` ORDER BY h.id LIMIT $3`,
-			column.In{from.key, before.UnixMicro(), limit}, func(scan func(...any) error) error {
+			sqldb.In{from.key, before.UnixMicro(), limit}, func(scan func(...any) error) error {
 				o := Overdue{idle: true}
 				err := scan(&o.key, &o.Tenant, &o.ThreadID, &o.updated, &o.expires)
-				o.Due = column.TimeOf(o.updated)
+				o.Due = sqldb.TimeOf(o.updated)
 				list = append(list, o)
 				return err
 			})
@@ -113,12 +112,12 @@ func (s *Retention) DeleteThreads(ctx context.Context, list []Overdue) (gone []G
 
 func (s *Retention) deleteThreads(t *sqldb.Tx, list []Overdue) (gone []Gone, err error) {
 	at := map[int64]int{}
-	var keys column.In
+	var keys sqldb.In
 	// In one order, so that no two operations wait for each other.
 	list = slices.SortedFunc(slices.Values(list), func(a, b Overdue) int { return cmp.Compare(a.key, b.key) })
 	for _, o := range list {
 		var same bool
-		if err := record.LockThread(t, o.key); err != nil {
+		if err := tables.LockThread(t, o.key); err != nil {
 			return nil, err
 		}
 		over := ` NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)`
@@ -126,7 +125,7 @@ func (s *Retention) deleteThreads(t *sqldb.Tx, list []Overdue) (gone []Gone, err
 			over = unused
 		}
 		if err := t.Get(`SELECT EXISTS (SELECT 1 FROM threads h WHERE h.id = $1 AND h.thread_id = $2 AND h.updated_us = $3 AND h.expires_us = $4 AND`+over+`)`,
-			column.In{o.key, o.ThreadID, o.updated, o.expires}, column.Out{&same}); err != nil {
+			sqldb.In{o.key, o.ThreadID, o.updated, o.expires}, sqldb.Out{&same}); err != nil {
 			return nil, err
 		}
 		if same {
@@ -154,20 +153,20 @@ func (s *Retention) deleteThreads(t *sqldb.Tx, list []Overdue) (gone []Gone, err
 // manyParts are threadParts for deletedAtOnce threads.
 var manyParts = func() (texts []string) {
 	for _, text := range threadParts {
-		many := column.List(1, deletedAtOnce)
+		many := sqldb.Params(1, deletedAtOnce)
 		texts = append(texts, strings.NewReplacer("= $1", "IN ("+many+")", "<> $1", "NOT IN ("+many+")").Replace(text))
 	}
 	return texts
 }()
 
 var (
-	runsOfMany  = `SELECT r.thread, r.run_id, k.task_id FROM runs r JOIN tasks k ON k.id = r.task WHERE r.thread IN (` + column.List(1, deletedAtOnce) + `)`
-	tasksOfMany = `SELECT thread, task_id FROM tasks WHERE thread IN (` + column.List(1, deletedAtOnce) + `)`
-	linksOfMany = `SELECT thread, body FROM links WHERE thread IN (` + column.List(1, deletedAtOnce) + `)`
+	runsOfMany  = `SELECT r.thread, r.run_id, k.task_id FROM runs r JOIN tasks k ON k.id = r.task WHERE r.thread IN (` + sqldb.Params(1, deletedAtOnce) + `)`
+	tasksOfMany = `SELECT thread, task_id FROM tasks WHERE thread IN (` + sqldb.Params(1, deletedAtOnce) + `)`
+	linksOfMany = `SELECT thread, body FROM links WHERE thread IN (` + sqldb.Params(1, deletedAtOnce) + `)`
 )
 
 // holdings notes the runs, tasks and links of threads that are about to go.
-func (s *Retention) holdings(t *sqldb.Tx, keys column.In, gone []Gone, at map[int64]int) error {
+func (s *Retention) holdings(t *sqldb.Tx, keys sqldb.In, gone []Gone, at map[int64]int) error {
 	var thread int64
 	err := t.Each(runsOfMany, keys, func(scan func(...any) error) error {
 		var r mapping.Run
@@ -196,7 +195,7 @@ func (s *Retention) holdings(t *sqldb.Tx, keys column.In, gone []Gone, at map[in
 		if err := scan(&thread, &body); err != nil {
 			return err
 		}
-		if err := column.Decode(body, &l); err != nil {
+		if err := decode(body, &l); err != nil {
 			return err
 		}
 		gone[at[thread]].Links = append(gone[at[thread]].Links, l)
@@ -205,4 +204,4 @@ func (s *Retention) holdings(t *sqldb.Tx, keys column.In, gone []Gone, at map[in
 }
 
 // Expiries returns the channel that rings when a thread was given a time to go. It has one listener.
-func (s *Retention) Expiries() <-chan struct{} { return s.base.Bells.ExpiryBell }
+func (s *Retention) Expiries() <-chan struct{} { return s.base.ExpiryBell }

@@ -7,7 +7,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/clock"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -101,7 +100,7 @@ func TestD7ACopyOfAnExpiringThreadStays(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b, clock := clocked(t, open)
 		th := b.expiring(clock.at)
-		copied, err := b.Threads.Copy(b.ctx, th.ID, id(), idempotency.Key{})
+		copied, err := b.Threads.Copy(b.ctx, th.ID, id(), store.IdempotencyKey{})
 		b.ok(err)
 		list, _ := b.overdue(at(clock.at.Add(time.Hour)))
 		if len(list) != 1 || list[0].ThreadID != th.ID || !copied.Expires.IsZero() {
@@ -188,7 +187,7 @@ func TestTokensOfOldRunsGo(t *testing.T) {
 		young := b.create(newThreadRun())
 		b.append(young, token("1"))
 		b.end(young, mapping.RunSuccess)
-		kinds := func(c *store.Created) (n int) {
+		kinds := func(c *store.CreateRunResult) (n int) {
 			evs, err := b.Events.List(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
 			b.ok(err)
 			return len(evs)
@@ -196,7 +195,7 @@ func TestTokensOfOldRunsGo(t *testing.T) {
 		rounds := 0
 		for more := true; more; rounds++ {
 			var err error
-			more, err = b.Retention.TrimTokens(b.ctx, ended)
+			more, err = b.Retention.DeleteTokenEvents(b.ctx, ended)
 			b.ok(err)
 		}
 		if got := []int{kinds(old), kinds(active), kinds(young)}; !cmp.Equal(got, []int{3, 2, 3}) || rounds != 3 {
@@ -216,10 +215,10 @@ func TestRetentionKeepsThreadsInUse(t *testing.T) {
 		b, clock := clocked(t, open)
 		start := clock.at
 		idle, ticking, disabled, over, later, updating := b.thread(), b.thread(), b.thread(), b.thread(), b.thread(), b.thread()
-		_, err := b.States.Hold(b.ctx, updating.ID, "", idempotency.Key{})
+		_, err := b.States.Hold(b.ctx, updating.ID, "", store.IdempotencyKey{})
 		b.ok(err)
 		cron := func(thread string, next time.Time, enabled bool) mapping.Cron {
-			c, err := b.Crons.Create(b.ctx, mapping.Cron{ID: id(), ThreadID: thread, Agent: "agent", AssistantID: id(), Schedule: "@daily", Enabled: enabled, Next: next}, idempotency.Key{})
+			c, err := b.Crons.Create(b.ctx, mapping.Cron{ID: id(), ThreadID: thread, Agent: "agent", AssistantID: id(), Schedule: "@daily", Enabled: enabled, Next: next}, store.IdempotencyKey{})
 			b.ok(err)
 			return c
 		}

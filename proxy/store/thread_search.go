@@ -7,10 +7,8 @@ import (
 	"iter"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/listing"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // ThreadFilter reports whether a thread is one of those wanted. It may read the store.
@@ -25,7 +23,7 @@ const pageOfThreads = 1024
 
 // List returns the threads that match. total is the number of all that do, whatever the limit.
 func (s *Threads) List(ctx context.Context, q mapping.ThreadQuery) (found []mapping.Thread, total int, err error) {
-	list, total, err := s.find(ctx, q, nil, listing.Whole)
+	list, total, err := s.find(ctx, q, nil, wholeList)
 	return list.Rows, total, err
 }
 
@@ -33,11 +31,11 @@ func (s *Threads) List(ctx context.Context, q mapping.ThreadQuery) (found []mapp
 // removed meanwhile is left out. It is ranged over once. Those that keep does not want are not there for q.Limit,
 // either; nil wants all.
 func (s *Threads) Search(ctx context.Context, q mapping.ThreadQuery, keep ThreadFilter) (found iter.Seq2[mapping.Thread, error], total int, err error) {
-	list, total, err := s.find(ctx, q, keep, listing.AtOnce)
+	list, total, err := s.find(ctx, q, keep, listAtOnce)
 	if err != nil {
 		return nil, 0, err
 	}
-	sc := scope.ScopeOf(ctx)
+	sc := tables.ScopeOf(ctx)
 	return list.Each(ctx, s.base.DB, func(t *sqldb.Tx, id string) (mapping.Thread, int, error) {
 		row, err := readThread(t, sc, id)
 		return row.Thread, row.size, err
@@ -45,12 +43,12 @@ func (s *Threads) Search(ctx context.Context, q mapping.ThreadQuery, keep Thread
 }
 
 // find lists threads, the first of them with all that they have.
-func (s *Threads) find(ctx context.Context, q mapping.ThreadQuery, keep ThreadFilter, room int) (found listing.Long[mapping.Thread], total int, err error) {
+func (s *Threads) find(ctx context.Context, q mapping.ThreadQuery, keep ThreadFilter, room int) (found longList[mapping.Thread], total int, err error) {
 	if len(q.IDs) > idsMost {
 		return found, 0, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "At most %d ids may be asked for at once.", idsMost)
 	}
-	where, args := threadFilter(scope.ScopeOf(ctx), q)
-	tagged := listing.Containing(q.Metadata)
+	where, args := threadFilter(tables.ScopeOf(ctx), q)
+	tagged := containing(q.Metadata)
 	switch {
 	case tagged == nil && keep == nil:
 		return s.plainThreads(ctx, q, room, where, args)
@@ -58,7 +56,7 @@ func (s *Threads) find(ctx context.Context, q mapping.ThreadQuery, keep ThreadFi
 		return s.taggedThreads(ctx, q, room, tagged, where, args)
 	}
 	found.Room = room
-	pick := listing.Picker{Limit: q.Limit, Offset: q.Offset}
+	pick := picker{Limit: q.Limit, Offset: q.Offset}
 	for at, more := 0, true; more; {
 		var rows []threadRow
 		if rows, more, err = s.threadPage(ctx, q, where, args, at); err != nil {
@@ -89,11 +87,11 @@ func passes(th mapping.Thread, tagged func(json.RawMessage) bool, keep ThreadFil
 	return keep(th)
 }
 
-func (s *Threads) plainThreads(ctx context.Context, q mapping.ThreadQuery, room int, where string, args column.In) (found listing.Long[mapping.Thread], total int, err error) {
-	text := `SELECT ` + threadColumns + ` WHERE ` + where + threadOrder(q) + column.Page(len(args)+1)
+func (s *Threads) plainThreads(ctx context.Context, q mapping.ThreadQuery, room int, where string, args sqldb.In) (found longList[mapping.Thread], total int, err error) {
+	text := `SELECT ` + threadColumns + ` WHERE ` + where + threadOrder(q) + limitOffset(len(args)+1)
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		found = listing.Long[mapping.Thread]{Room: room}
-		return t.Each(text, append(args[:len(args):len(args)], column.LimitOf(q.Limit), q.Offset), func(scan func(...any) error) error {
+		found = longList[mapping.Thread]{Room: room}
+		return t.Each(text, append(args[:len(args):len(args)], sqldb.LimitOf(q.Limit), q.Offset), func(scan func(...any) error) error {
 			return listThread(&found, scan)
 		})
 	})
@@ -101,16 +99,16 @@ func (s *Threads) plainThreads(ctx context.Context, q mapping.ThreadQuery, room 
 		return found, 0, err
 	}
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return t.Get(`SELECT count(*) FROM threads h WHERE `+where, args, column.Out{&total})
+		return t.Get(`SELECT count(*) FROM threads h WHERE `+where, args, sqldb.Out{&total})
 	})
 	return found, total, err
 }
 
 // listThread adds a row to a list, with all that it has where there is room for that.
-func listThread(found *listing.Long[mapping.Thread], scan func(...any) error) (err error) {
+func listThread(found *longList[mapping.Thread], scan func(...any) error) (err error) {
 	var row threadRow
 	if found.Full() {
-		err = listing.FirstColumns(scan, threadWidth, &row.ID)
+		err = firstColumns(scan, threadWidth, &row.ID)
 	} else {
 		err = row.scan(scan)
 	}
@@ -119,13 +117,13 @@ func listThread(found *listing.Long[mapping.Thread], scan func(...any) error) (e
 }
 
 // taggedThreads filters by metadata while it reads, for which the store is not read.
-func (s *Threads) taggedThreads(ctx context.Context, q mapping.ThreadQuery, room int, tagged func(json.RawMessage) bool, where string, args column.In) (found listing.Long[mapping.Thread], total int, err error) {
+func (s *Threads) taggedThreads(ctx context.Context, q mapping.ThreadQuery, room int, tagged func(json.RawMessage) bool, where string, args sqldb.In) (found longList[mapping.Thread], total int, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		found, total = listing.Long[mapping.Thread]{Room: room}, 0
-		pick := listing.Picker{Limit: q.Limit, Offset: q.Offset}
+		found, total = longList[mapping.Thread]{Room: room}, 0
+		pick := picker{Limit: q.Limit, Offset: q.Offset}
 		return t.Each(`SELECT `+threadColumns+` WHERE `+where+threadOrder(q), args, func(scan func(...any) error) error {
 			var row threadRow
-			if err := listing.FirstColumns(scan, threadWidth, &row.ID, column.RawOf(&row.Metadata)); err != nil || !tagged(row.Metadata) {
+			if err := firstColumns(scan, threadWidth, &row.ID, rawOf(&row.Metadata)); err != nil || !tagged(row.Metadata) {
 				return err
 			}
 			if total++; !pick.Take() {
@@ -138,15 +136,15 @@ func (s *Threads) taggedThreads(ctx context.Context, q mapping.ThreadQuery, room
 }
 
 // threadPage reads some of the rows, few megabytes at most; more: there are others after them.
-func (s *Threads) threadPage(ctx context.Context, q mapping.ThreadQuery, where string, args column.In, offset int) (rows []threadRow, more bool, err error) {
+func (s *Threads) threadPage(ctx context.Context, q mapping.ThreadQuery, where string, args sqldb.In, offset int) (rows []threadRow, more bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
 	}
-	text := `SELECT ` + threadColumns + ` WHERE ` + where + threadOrder(q) + column.Page(len(args)+1)
+	text := `SELECT ` + threadColumns + ` WHERE ` + where + threadOrder(q) + limitOffset(len(args)+1)
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		rows, more = nil, false
-		room := listing.AtOnce
-		return t.Until(text, append(args[:len(args):len(args)], column.LimitOf(pageOfThreads), offset), func(scan func(...any) error) (bool, error) {
+		room := listAtOnce
+		return t.Until(text, append(args[:len(args):len(args)], sqldb.LimitOf(pageOfThreads), offset), func(scan func(...any) error) (bool, error) {
 			var row threadRow
 			err := row.scan(scan)
 			rows, room = append(rows, row), room-row.size
@@ -159,10 +157,10 @@ func (s *Threads) threadPage(ctx context.Context, q mapping.ThreadQuery, where s
 
 // threadFilter leaves out threads of stateless runs (mapping.OfOneRun) unless they are named: clients list the threads
 // that they made.
-func threadFilter(sc scope.Scope, q mapping.ThreadQuery) (where string, args column.In) {
+func threadFilter(sc tables.Scope, q mapping.ThreadQuery) (where string, args sqldb.In) {
 	where, args = sc.Narrow(`h.tenant = $1`, sc.Tenant)
-	if ids := column.FilledUp(q.IDs); len(ids) > 0 {
-		where += ` AND h.thread_id IN (` + column.List(len(args)+1, len(ids)) + `)`
+	if ids := filledUp(q.IDs); len(ids) > 0 {
+		where += ` AND h.thread_id IN (` + sqldb.Params(len(args)+1, len(ids)) + `)`
 		for _, id := range ids {
 			args = append(args, id)
 		}
@@ -172,7 +170,7 @@ func threadFilter(sc scope.Scope, q mapping.ThreadQuery) (where string, args col
 	}
 	if q.Status != "" {
 		args = append(args, string(q.Status))
-		where += ` AND h.status = ` + column.List(len(args), 1)
+		where += ` AND h.status = ` + sqldb.Params(len(args), 1)
 	}
 	return where, args
 }

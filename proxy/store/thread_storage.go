@@ -3,10 +3,8 @@ package store
 import (
 	"context"
 
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // ThreadStorage is what a thread takes of the database.
@@ -22,9 +20,9 @@ const storageMost = 200_000
 // Storage counts what a thread takes.
 func (s *Threads) Storage(ctx context.Context, id string) (use ThreadStorage, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
-		row, err := readThread(t, scope.ScopeOf(ctx), id)
+		row, err := readThread(t, tables.ScopeOf(ctx), id)
 		if err != nil {
-			return record.NoThread(err, id)
+			return tables.NoThread(err, id)
 		}
 		use, err = storageOf(t, row.key, storageMost)
 		return err
@@ -35,13 +33,13 @@ func (s *Threads) Storage(ctx context.Context, id string) (use ThreadStorage, er
 func storageOf(t *sqldb.Tx, thread, most int64) (use ThreadStorage, err error) {
 	err = t.Get(`SELECT count(*), coalesce(sum(logged), 0), count(kept), coalesce(sum(kept), 0) FROM
  (SELECT coalesce(length(head), 0) + coalesce(length(data), 0) AS logged, length(snapshot) AS kept FROM events WHERE thread = $1 ORDER BY seq DESC LIMIT $2) found`,
-		column.In{thread, most + 1}, []any{&use.Events, &use.EventBytes, &use.States, &use.StateBytes})
+		sqldb.In{thread, most + 1}, []any{&use.Events, &use.EventBytes, &use.States, &use.StateBytes})
 	if err != nil {
 		return use, err
 	}
 	err = t.Get(`SELECT count(*), CAST(coalesce(sum(size), 0) AS BIGINT) FROM
  (SELECT DISTINCT blob, size FROM (SELECT blob, size FROM artifacts WHERE thread = $1 ORDER BY artifact_id DESC LIMIT $2) newest) found`,
-		column.In{thread, most + 1}, []any{&use.Files, &use.FileBytes})
+		sqldb.In{thread, most + 1}, []any{&use.Files, &use.FileBytes})
 	use.More = use.Events > most || use.Files > most
 	return use, err
 }

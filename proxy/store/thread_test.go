@@ -8,7 +8,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/google/go-cmp/cmp"
 )
@@ -155,13 +154,13 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 		_, errs["Threads.Get"] = b.Threads.Get(b.ctx, th)
 		_, errs["Threads.Patch"] = b.Threads.Patch(b.ctx, th, []byte(`{}`), nil)
 		errs["Threads.Delete"] = b.Threads.Delete(b.ctx, th)
-		_, errs["Threads.Copy"] = b.Threads.Copy(b.ctx, th, id(), idempotency.Key{})
+		_, errs["Threads.Copy"] = b.Threads.Copy(b.ctx, th, id(), store.IdempotencyKey{})
 		_, errs["States.Append"] = b.States.Append(b.ctx, th, head, []mapping.Event{update("2")}, store.StateOptions{})
 		_, errs["Runs.Create"] = b.Runs.Create(b.ctx, newRun(th, mapping.StrategyReject))
 		_, errs["Runs.Get"] = b.Runs.Get(b.ctx, th, run)
 		errs["Runs.Delete"] = b.Runs.Delete(b.ctx, th, run)
 		errs["Claims.RequestStop"] = b.Claims.RequestStop(b.ctx, run, "cancel")
-		_, errs["Claims.TakeParked"] = b.Claims.TakeParked(b.ctx, run)
+		_, errs["Claims.ClaimParked"] = b.Claims.ClaimParked(b.ctx, run)
 		_, errs["Events.EndInactive"] = b.Events.EndInactive(b.ctx, th, run, mapping.Event{Kind: mapping.KindEnd}, store.End{})
 		_, errs["Events.List"] = b.Events.List(b.ctx, th, "", 0, 0)
 		_, errs["Events.List of a run"] = b.Events.List(b.ctx, th, run, 0, 0)

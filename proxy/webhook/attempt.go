@@ -11,7 +11,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/failpoint"
-	"github.com/apbridge/apbridge/proxy/store/outbox"
+	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
 
@@ -29,7 +29,7 @@ type verdict struct {
 }
 
 // attempt makes one attempt and notes what came of it. What cannot be noted is tried again once the lease is over.
-func (s *Sender) attempt(ctx context.Context, d outbox.Delivery) {
+func (s *Sender) attempt(ctx context.Context, d store.Delivery) {
 	v := s.post(ctx, d)
 	note := context.WithoutCancel(ctx)
 	var err error
@@ -55,7 +55,7 @@ func (s *Sender) attempt(ctx context.Context, d outbox.Delivery) {
 }
 
 // tellOf has the audit log told of a delivery that is over.
-func tellOf(ctx context.Context, d outbox.Delivery, v verdict) {
+func tellOf(ctx context.Context, d store.Delivery, v verdict) {
 	ctx, done := mapping.NoteAlso(mapping.WithPrincipal(ctx, mapping.Principal{Tenant: d.Tenant}), "webhook")
 	mapping.NoteVerb(ctx, mapping.Told)
 	mapping.NoteObject(ctx, "run", d.RunID)
@@ -67,7 +67,7 @@ func tellOf(ctx context.Context, d outbox.Delivery, v verdict) {
 }
 
 // post sends the delivery once. The answer's body is not looked at.
-func (s *Sender) post(ctx context.Context, d outbox.Delivery) verdict {
+func (s *Sender) post(ctx context.Context, d store.Delivery) verdict {
 	cfg := s.cfg.Load()
 	if u, err := url.Parse(d.URL); err == nil && !cfg.MayCall(u.Hostname()) {
 		return verdict{why: "the host is none that this bridge calls (webhooks.hosts)", final: true}

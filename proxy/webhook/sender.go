@@ -11,7 +11,6 @@ import (
 	"github.com/apbridge/apbridge/proxy/complaint"
 	"github.com/apbridge/apbridge/proxy/metrics"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/apbridge/apbridge/proxy/trace"
 	"github.com/go-resty/resty/v2"
 	"go.uber.org/zap"
@@ -38,7 +37,7 @@ const (
 
 // Sender delivers what is in the outbox. Safe for concurrent use.
 type Sender struct {
-	deliveries *outbox.Table
+	deliveries *store.Outbox
 	runs       *store.Runs
 	client     *resty.Client
 	cfg        atomic.Pointer[config.Webhooks]
@@ -56,7 +55,7 @@ type Sender struct {
 }
 
 // New returns a Sender; nothing is sent before Run. agent is its User-Agent.
-func New(deliveries *outbox.Table, runs *store.Runs, cfg config.Webhooks, agent string, m *metrics.Metrics, log *zap.Logger) *Sender {
+func New(deliveries *store.Outbox, runs *store.Runs, cfg config.Webhooks, agent string, m *metrics.Metrics, log *zap.Logger) *Sender {
 	s := &Sender{deliveries: deliveries, runs: runs, metrics: m, log: log, backoff: backoff, hosts: map[string]int{}, tenants: map[string]int{}, freed: make(chan struct{}, 1)}
 	s.cfg.Store(&cfg)
 	s.client = newClient(func() bool { return s.cfg.Load().AllowPrivateNetworks }, agent)
@@ -73,7 +72,7 @@ func (s *Sender) Reconfigure(cfg config.Webhooks) {
 // not met by everything at once.
 func backoff(attempts int) time.Duration {
 	d := firstRetry << min(attempts-1, tries)
-	return min(time.Duration(float64(d)*(0.8+0.4*rand.Float64())), outbox.LongestWait)
+	return min(time.Duration(float64(d)*(0.8+0.4*rand.Float64())), store.LongestDeliveryWait)
 }
 
 // Trace has spans made of attempts; nil: none. It must be called before Run.

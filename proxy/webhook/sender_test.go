@@ -17,7 +17,6 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 	"go.uber.org/zap"
@@ -53,7 +52,7 @@ func setup(t *testing.T) *harness {
 func (b *harness) hooked(url string) string {
 	b.t.Helper()
 	id, thread := mapping.NewID(), mapping.NewID()
-	c, err := b.st.Runs.Create(b.t.Context(), &store.RunCreation{
+	c, err := b.st.Runs.Create(b.t.Context(), &store.CreateRun{
 		Run: mapping.Run{ID: id, ThreadID: thread, TaskID: id, Agent: "a"}, Thread: &mapping.Thread{ID: thread},
 		Task: &mapping.Task{ID: id, Agent: "a"}, Claim: true,
 	})
@@ -63,7 +62,7 @@ func (b *harness) hooked(url string) string {
 	out := mapping.Outcome{Status: mapping.RunSuccess}
 	_, _, err = b.st.Events.Append(b.t.Context(), store.Append{
 		ThreadID: thread, RunID: id, Fence: c.Claimed.Fence, Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}}},
-		End: &store.End{Outcome: out, Thread: out.Thread(), Webhook: &outbox.Webhook{URL: url, Body: []byte(`{"run_id":"` + id + `"}`)}},
+		End: &store.End{Outcome: out, Thread: out.Thread(), Webhook: &store.Webhook{URL: url, Body: []byte(`{"run_id":"` + id + `"}`)}},
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -94,7 +93,7 @@ func (b *harness) start(cfg config.Webhooks, pause time.Duration) (s *Sender, st
 	return s, stop
 }
 
-func (b *harness) delivery(runID string) outbox.Delivery {
+func (b *harness) delivery(runID string) store.Delivery {
 	b.t.Helper()
 	list, err := b.st.Deliveries.List(context.Background(), runID, 0)
 	if err != nil || len(list) != 1 {
@@ -104,7 +103,7 @@ func (b *harness) delivery(runID string) outbox.Delivery {
 }
 
 // until waits for a delivery to be as wanted.
-func (b *harness) until(runID string, want func(outbox.Delivery) bool) outbox.Delivery {
+func (b *harness) until(runID string, want func(store.Delivery) bool) store.Delivery {
 	b.t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -122,7 +121,7 @@ func (b *harness) until(runID string, want func(outbox.Delivery) bool) outbox.De
 	}
 }
 
-func done(d outbox.Delivery) bool { return !d.Done.IsZero() }
+func done(d store.Delivery) bool { return !d.Done.IsZero() }
 
 type received struct {
 	header http.Header
@@ -288,7 +287,7 @@ func TestA23LastErrorIsVisibleBetweenAttempts(t *testing.T) {
 	b := setup(t)
 	url, _ := receiver(t, status(500))
 	b.send(local, time.Hour)
-	d := b.until(b.hooked(url), func(d outbox.Delivery) bool { return d.Error != "" })
+	d := b.until(b.hooked(url), func(d store.Delivery) bool { return d.Error != "" })
 	if done(d) || d.Error != "HTTP 500" || d.Due.Before(time.Now().Add(50*time.Minute)) {
 		t.Errorf("%+v", d)
 	}

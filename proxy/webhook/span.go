@@ -4,13 +4,13 @@ import (
 	"context"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/outbox"
+	"github.com/apbridge/apbridge/proxy/store"
 )
 
 // traced begins the span of an attempt, below the run. It asks the database for the run, but only where spans are made:
 // a row of the outbox does not say what trace it is of. Of a run that was deleted meanwhile the attempt is a trace of
 // its own.
-func (s *Sender) traced(ctx context.Context, d outbox.Delivery) (context.Context, func(status int, outcome string)) {
+func (s *Sender) traced(ctx context.Context, d store.Delivery) (context.Context, func(status int, outcome string)) {
 	if s.tracer == nil {
 		return s.tracer.Delivery(ctx, d.RunID, d.URL, d.Attempts)
 	}

@@ -12,10 +12,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apbridge/apbridge/proxy/store"
+
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
-	"github.com/apbridge/apbridge/proxy/store/owned"
 )
 
 // about is the first file of an export.
@@ -117,7 +118,7 @@ func (o *outline) thread(id string) error {
 }
 
 func (o *outline) files() error {
-	for behind := (owned.File{}); ; {
+	for behind := (store.OwnedFile{}); ; {
 		list, err := o.store.Owners.Files(o.ctx, o.owner, behind)
 		if err != nil || len(list) == 0 {
 			return err
@@ -136,7 +137,7 @@ func (o *outline) files() error {
 }
 
 // place is where a file stands: no path that an agent made up leads out of the folder of its thread.
-func (o *outline) place(f owned.File) string {
+func (o *outline) place(f store.OwnedFile) string {
 	name := "files/" + url.PathEscape(f.ThreadID) + path.Clean("/"+strings.ReplaceAll(f.Path, `\`, "_"))
 	for n := 1; o.names[name]; n++ {
 		name = fmt.Sprintf("%s.%d", strings.TrimSuffix(name, fmt.Sprintf(".%d", n-1)), n)

@@ -8,7 +8,6 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/owned"
 )
 
 // HeldBy returns how much there is of an owner, and which agents have copies of it.
@@ -100,8 +99,8 @@ func words(err error) string {
 
 // guestThreads adds the threads of others that the owner has runs or tasks on.
 func (o *Owners) guestThreads(ctx context.Context, held *adapter.Held) error {
-	for _, read := range []func(context.Context, string, string) ([]owned.Guest, error){o.store.Owners.GuestRuns, o.store.Owners.GuestTasks} {
-		err := eachGuest(func(behind string) ([]owned.Guest, error) { return read(ctx, held.Owner, behind) }, func(g owned.Guest) error {
+	for _, read := range []func(context.Context, string, string) ([]store.Guest, error){o.store.Owners.GuestRuns, o.store.Owners.GuestTasks} {
+		err := eachGuest(func(behind string) ([]store.Guest, error) { return read(ctx, held.Owner, behind) }, func(g store.Guest) error {
 			if len(held.Guest) < adapter.HeldMost && !slices.Contains(held.Guest, g.ThreadID) {
 				held.Guest = append(held.Guest, g.ThreadID)
 			}
@@ -114,7 +113,7 @@ func (o *Owners) guestThreads(ctx context.Context, held *adapter.Held) error {
 	return nil
 }
 
-func eachGuest(read func(behind string) ([]owned.Guest, error), do func(owned.Guest) error) error {
+func eachGuest(read func(behind string) ([]store.Guest, error), do func(store.Guest) error) error {
 	for behind := ""; ; {
 		list, err := read(behind)
 		if err != nil || len(list) == 0 {

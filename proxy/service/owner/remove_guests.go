@@ -3,14 +3,15 @@ package owner
 import (
 	"context"
 
+	"github.com/apbridge/apbridge/proxy/store"
+
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
-	"github.com/apbridge/apbridge/proxy/store/owned"
 )
 
 // removeGuestRuns removes the owner's runs on threads of others. What they said there is a part of those threads.
 func (r *removal) removeGuestRuns() error {
-	return eachGuest(func(behind string) ([]owned.Guest, error) { return r.store.Owners.GuestRuns(r.ctx, r.owner, behind) }, func(g owned.Guest) error {
+	return eachGuest(func(behind string) ([]store.Guest, error) { return r.store.Owners.GuestRuns(r.ctx, r.owner, behind) }, func(g store.Guest) error {
 		if _, stays := r.stays[g.ID]; stays {
 			return nil
 		}
@@ -21,7 +22,7 @@ func (r *removal) removeGuestRuns() error {
 	})
 }
 
-func (r *removal) removeGuestRun(ctx context.Context, g owned.Guest) error {
+func (r *removal) removeGuestRun(ctx context.Context, g store.Guest) error {
 	run, err := r.store.Runs.Get(ctx, g.ThreadID, g.ID)
 	if err != nil {
 		return err
@@ -43,7 +44,7 @@ func (r *removal) removeGuestRun(ctx context.Context, g owned.Guest) error {
 
 // removeGuestTasks removes the owner's tasks on threads of others that have no runs of others.
 func (r *removal) removeGuestTasks() error {
-	return eachGuest(func(behind string) ([]owned.Guest, error) { return r.store.Owners.GuestTasks(r.ctx, r.owner, behind) }, func(g owned.Guest) error {
+	return eachGuest(func(behind string) ([]store.Guest, error) { return r.store.Owners.GuestTasks(r.ctx, r.owner, behind) }, func(g store.Guest) error {
 		return r.one("task", g.ID, func(ctx context.Context) error {
 			removed, err := r.store.Owners.EraseTask(ctx, g.ID)
 			if err == nil && !removed {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // Updates that wait for another one are told when that is over, also where the agent refused it: the time would not do
@@ -56,7 +55,7 @@ func (b *bench) othersAreRefused(t *testing.T, thread string) {
 		t.Fatal(err)
 	}
 	for range 1000 {
-		if _, err := b.Store.States.Hold(t.Context(), thread, st.Checkpoint, idempotency.Key{}); mapping.Classify(err).Code != store.CodeUpdating {
+		if _, err := b.Store.States.Hold(t.Context(), thread, st.Checkpoint, store.IdempotencyKey{}); mapping.Classify(err).Code != store.CodeUpdating {
 			t.Fatal(err)
 		}
 	}

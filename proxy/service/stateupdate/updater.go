@@ -15,7 +15,6 @@ import (
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"go.uber.org/zap"
 )
 
@@ -32,7 +31,7 @@ type Engine interface {
 
 // Log has the states as they are logged, and those that wait on a thread; eventlog.Log implements it.
 type Log interface {
-	Watch(threadID string) eventlog.Watch
+	Watch(threadID string) eventlog.Waiter
 	WakeThread(threadID string)
 	Distance(ctx context.Context, threadID, checkpointID string) (*state.Fold, mapping.Checkpoint, store.Distance, error)
 	Keep(checkpointID string, f *state.Fold, d store.Distance)
@@ -52,7 +51,7 @@ type Updater struct {
 
 // Note is what a request with a key is remembered to have made.
 type Note struct {
-	Key   idempotency.Key
+	Key   store.IdempotencyKey
 	Makes string // "": the checkpoint
 }
 

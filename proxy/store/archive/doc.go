@@ -1,5 +1,5 @@
 // Package archive takes a whole database out and puts it back: as a copy of a SQLite file (Backup, Restore, Check), and
-// as lines of JSON that either database reads (Export, Import). The database commands call it, and package owned writes
+// as lines of JSON that either database reads (Export, Import). The database commands call it, and store.Owners writes
 // rows in its format. It knows tables and columns, and never what their rows mean.
 //
 // It works beside a bridge that uses the database: it reads in one transaction on a connection of its own (sqldb.Look,

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/quota"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
+
+// ChunkData is the column of the bytes of files, which is sealed where the bridge has keys (sqldb.Tx.Sealed).
+const ChunkData = "chunks.data"
 
 // chunkSize is how much of a file one write stores: other writes get in between.
 const chunkSize = 256 << 10
@@ -30,7 +30,7 @@ func (s *Table) Save(ctx context.Context, a mapping.Artifact, body io.Reader, li
 		return mapping.Artifact{}, err
 	}
 	if a.Size, a.Sum, err = s.writeChunks(ctx, blob, body, limit); err == nil {
-		a.Tenant = scope.TenantOf(ctx)
+		a.Tenant = tables.TenantOf(ctx)
 		a, err = s.finish(ctx, blob, a, staged)
 	}
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Table) Save(ctx context.Context, a mapping.Artifact, body io.Reader, li
 
 func (s *Table) newBlob(ctx context.Context, threadID string) (blob int64, err error) {
 	err = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
-		if _, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID); err != nil {
+		if _, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID); err != nil {
 			return err
 		}
 		blob, err = insertBlob(t, true)
@@ -52,7 +52,7 @@ func (s *Table) newBlob(ctx context.Context, threadID string) (blob int64, err e
 }
 
 func insertBlob(t *sqldb.Tx, staged bool) (blob int64, err error) {
-	blob, err = t.Insert(`INSERT INTO blobs (created_us, loose) VALUES ($1, $2)`, t.Now, column.Number(staged))
+	blob, err = t.Insert(`INSERT INTO blobs (created_us, loose) VALUES ($1, $2)`, t.Now, sqldb.Number(staged))
 	return blob, err
 }
 
@@ -100,17 +100,17 @@ func fill(body io.Reader, buf []byte) (n int, ended bool, err error) {
 }
 
 func insertChunk(t *sqldb.Tx, blob int64, n int, data []byte) error {
-	return t.Put(`INSERT INTO chunks (blob, n, data) VALUES ($1, $2, $3)`, blob, n, t.Sealed(data, column.ChunkData, blob, n))
+	return t.Put(`INSERT INTO chunks (blob, n, data) VALUES ($1, $2, $3)`, blob, n, t.Sealed(data, ChunkData, blob, n))
 }
 
 // finish writes the row that makes the file one.
 func (s *Table) finish(ctx context.Context, blob int64, a mapping.Artifact, staged bool) (made mapping.Artifact, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		thread, err := record.ThreadKey(t, scope.Scope{Tenant: a.Tenant}, a.ThreadID)
+		thread, err := tables.ThreadKey(t, tables.Scope{Tenant: a.Tenant}, a.ThreadID)
 		if err != nil {
 			return err
 		}
-		if err := record.LockThread(t, thread); err != nil {
+		if err := tables.LockThread(t, thread); err != nil {
 			return err
 		}
 		made = a
@@ -143,8 +143,8 @@ func (s *Table) finish(ctx context.Context, blob int64, a mapping.Artifact, stag
 // an upload that began later was done earlier. Uploads are told apart by their times, see mapping.Uploaded.
 func afterOthers(t *sqldb.Tx, thread int64, at time.Time) (time.Time, error) {
 	var newest int64
-	err := t.Get(`SELECT coalesce(max(modified_us), 0) FROM artifacts WHERE thread = $1`, column.In{thread}, column.Out{&newest})
-	return column.TimeOf(max(column.Micros(at), newest+1)), err
+	err := t.Get(`SELECT coalesce(max(modified_us), 0) FROM artifacts WHERE thread = $1`, sqldb.In{thread}, sqldb.Out{&newest})
+	return sqldb.TimeOf(max(sqldb.Micros(at), newest+1)), err
 }
 
 // discardBlob removes the chunks of a file that came to nothing. What it misses is swept later.
@@ -155,7 +155,7 @@ func (s *Table) discardBlob(ctx context.Context, blob int64) {
 }
 
 // writeFile is Table.Save of a small file within an operation.
-func writeFile(quotas *quota.Keeper, t *sqldb.Tx, thread, run int64, f FileWrite) (mapping.Artifact, error) {
+func writeFile(quotas *tables.Quotas, t *sqldb.Tx, thread, run int64, f FileWrite) (mapping.Artifact, error) {
 	a, sum := f.Artifact, sha256.Sum256(f.Content)
 	a.Size, a.Sum = int64(len(f.Content)), hex.EncodeToString(sum[:])
 	old, there, err := known(t, thread, a.Path)
@@ -244,10 +244,10 @@ func (c *chunks) fetch() error {
 	n := c.at / chunkSize
 	err := c.db.ReadBlob(c.ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT data FROM chunks WHERE blob = $1 AND n = $2 AND EXISTS (SELECT 1 FROM artifacts WHERE id = $3 AND blob = $1 AND sum = $4)`,
-			column.In{c.blob, n, c.key, c.sum}, column.Out{sqldb.Unsealed(&c.held, column.ChunkData, c.blob, int(n))})
+			sqldb.In{c.blob, n, c.key, c.sum}, sqldb.Out{sqldb.Unsealed(&c.held, ChunkData, c.blob, int(n))})
 	})
 	if err != nil {
-		return record.Missing(err, mapping.CodeArtifactNotFound, "artifact with the bytes it had a moment ago", "")
+		return tables.NotFound(err, mapping.CodeArtifactNotFound, "artifact with the bytes it had a moment ago", "")
 	}
 	from := c.at % chunkSize
 	if from >= int64(len(c.held)) {
@@ -277,9 +277,9 @@ func Sweep(t *sqldb.Tx) error {
 
 // Copy gives a copied thread the same files under the same ids. They share their bytes, which stay until the last
 // thread has left them (dropBlob).
-func Copy(quotas *quota.Keeper, t *sqldb.Tx, from, to int64) error {
+func Copy(quotas *tables.Quotas, t *sqldb.Tx, from, to int64) error {
 	var rows []artifactRow
-	err := t.Each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND a.staged = 0`, column.In{from}, func(scan func(...any) error) error {
+	err := t.Each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND a.staged = 0`, sqldb.In{from}, func(scan func(...any) error) error {
 		var row artifactRow
 		err := row.scan(scan)
 		rows = append(rows, row)

@@ -8,9 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // otherLine stands for the run that took a file out of sight, where a fork did: the file is of a line that the thread
@@ -19,14 +18,14 @@ const otherLine = -2
 
 // Some reports whether a thread has files that ChangeLine may change.
 func Some(t *sqldb.Tx, thread int64) (some bool, err error) {
-	err = t.Get(`SELECT EXISTS (SELECT 1 FROM artifacts WHERE thread = $1 AND staged <> 1)`, column.In{thread}, column.Out{&some})
+	err = t.Get(`SELECT EXISTS (SELECT 1 FROM artifacts WHERE thread = $1 AND staged <> 1)`, sqldb.In{thread}, sqldb.Out{&some})
 	return some, err
 }
 
 // ChangeLine brings the files of a thread from one line of its history to another, by the state where each ends: those
 // that the states differ in, and those that messages brought which only one of them has. What a client uploaded is of
 // no line, and stays.
-func ChangeLine(quotas *quota.Keeper, t *sqldb.Tx, thread int64, was, now *state.Fold) error {
+func ChangeLine(quotas *tables.Quotas, t *sqldb.Tx, thread int64, was, now *state.Fold) error {
 	l := lineChange{Tx: t, quotas: quotas, thread: thread, now: now}
 	if err := l.stated(was); err != nil {
 		return err
@@ -37,7 +36,7 @@ func ChangeLine(quotas *quota.Keeper, t *sqldb.Tx, thread int64, was, now *state
 // lineChange is one change of a thread's files to those of another line.
 type lineChange struct {
 	*sqldb.Tx
-	quotas *quota.Keeper
+	quotas *tables.Quotas
 	thread int64
 	now    *state.Fold
 }
@@ -137,7 +136,7 @@ func (l lineChange) hidden(where string, arg any) (list []artifactRow, err error
 // each reads rows first, and then does something with each.
 func (l lineChange) each(where string, arg any, do func(artifactRow) error) error {
 	var list []artifactRow
-	err := l.Each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND `+where+` ORDER BY a.id`, column.In{l.thread, arg}, func(scan func(...any) error) error {
+	err := l.Each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND `+where+` ORDER BY a.id`, sqldb.In{l.thread, arg}, func(scan func(...any) error) error {
 		var row artifactRow
 		err := row.scan(scan)
 		list = append(list, row)

@@ -5,10 +5,8 @@ import (
 	"io"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // FileVersion is a file of a thread, visible or not.
@@ -27,11 +25,11 @@ const pastColumns = `a.id, a.blob, h.tenant, a.artifact_id, h.thread_id, a.task_
 func (s *Table) Versions(ctx context.Context, threadID string) (list []FileVersion, err error) {
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
-		thread, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		thread, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
-		return t.Each(`SELECT `+pastColumns+` WHERE a.thread = $1 AND a.staged <> 1 ORDER BY a.path, a.staged DESC, a.id DESC`, column.In{thread}, func(scan func(...any) error) error {
+		return t.Each(`SELECT `+pastColumns+` WHERE a.thread = $1 AND a.staged <> 1 ORDER BY a.path, a.staged DESC, a.id DESC`, sqldb.In{thread}, func(scan func(...any) error) error {
 			v, _, err := scanVersion(scan)
 			list = append(list, v)
 			return err
@@ -52,12 +50,12 @@ func scanVersion(scan func(...any) error) (v FileVersion, blob int64, err error)
 func (s *Table) OpenVersion(ctx context.Context, threadID string, key int64) (v FileVersion, body io.ReadSeekCloser, err error) {
 	var blob int64
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
-		thread, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		thread, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
 		v = FileVersion{}
-		err = t.Each(`SELECT `+pastColumns+` WHERE a.thread = $1 AND a.id = $2 AND a.staged <> 1`, column.In{thread, key}, func(scan func(...any) error) (err error) {
+		err = t.Each(`SELECT `+pastColumns+` WHERE a.thread = $1 AND a.id = $2 AND a.staged <> 1`, sqldb.In{thread, key}, func(scan func(...any) error) (err error) {
 			v, blob, err = scanVersion(scan)
 			return err
 		})

@@ -3,27 +3,26 @@ package artifact
 import (
 	"errors"
 
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // addedFiles counts a file of a thread for the key that made the thread, or refuses it. There was one at its path
 // already where there is true.
-func addedFiles(quotas *quota.Keeper, t *sqldb.Tx, thread int64, there bool, size int64) error {
+func addedFiles(quotas *tables.Quotas, t *sqldb.Tx, thread int64, there bool, size int64) error {
 	return countFiles(t, thread, there, size, quotas.Added)
 }
 
 // notedFiles counts a file that a run's state brings, and refuses none: what the agent did is done, and the log would
 // not go on without it.
-func notedFiles(quotas *quota.Keeper, t *sqldb.Tx, thread int64, there bool, size int64) error {
+func notedFiles(quotas *tables.Quotas, t *sqldb.Tx, thread int64, there bool, size int64) error {
 	return countFiles(t, thread, there, size, quotas.Noted)
 }
 
 func countFiles(t *sqldb.Tx, thread int64, there bool, size int64, count func(t *sqldb.Tx, limit, tenant, owner string, n int64) error) error {
 	var tenant, owner string
-	if err := t.Get(`SELECT tenant, owner FROM threads WHERE id = $1`, column.In{thread}, column.Out{&tenant, &owner}); err != nil {
+	if err := t.Get(`SELECT tenant, owner FROM threads WHERE id = $1`, sqldb.In{thread}, sqldb.Out{&tenant, &owner}); err != nil {
 		return err
 	}
-	return errors.Join(count(t, quota.Files, tenant, owner, column.Number(!there)), count(t, quota.Disk, tenant, owner, size))
+	return errors.Join(count(t, tables.QuotaFiles, tenant, owner, sqldb.Number(!there)), count(t, tables.QuotaDisk, tenant, owner, size))
 }

@@ -7,21 +7,18 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/quota"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Table is the files of threads.
 type Table struct {
 	db     *sqldb.DB
-	quotas *quota.Keeper
+	quotas *tables.Quotas
 }
 
 // New returns the files of a database, which quotas count.
-func New(db *sqldb.DB, quotas *quota.Keeper) *Table { return &Table{db, quotas} }
+func New(db *sqldb.DB, quotas *tables.Quotas) *Table { return &Table{db, quotas} }
 
 const artifactColumns = `a.id, a.blob, h.tenant, a.artifact_id, h.thread_id, a.task_id, a.path, a.size, a.mime, a.sum, a.agent_created, a.created_us, a.modified_us, a.remote_id, a.run
  FROM artifacts a JOIN threads h ON h.id = a.thread`
@@ -35,7 +32,7 @@ type artifactRow struct {
 func (r *artifactRow) scan(scan func(...any) error) error {
 	var created, modified int64
 	err := scan(&r.key, &r.blob, &r.Tenant, &r.ID, &r.ThreadID, &r.TaskID, &r.Path, &r.Size, &r.MIMEType, &r.Sum, &r.AgentCreated, &created, &modified, &r.RemoteID, &r.run)
-	r.CreatedAt, r.ModifiedAt = column.TimeOf(created), column.TimeOf(modified)
+	r.CreatedAt, r.ModifiedAt = sqldb.TimeOf(created), sqldb.TimeOf(modified)
 	r.Brought = r.run != 0 && !r.AgentCreated
 	return err
 }
@@ -56,11 +53,11 @@ func (s *Table) Get(ctx context.Context, threadID, id string) (mapping.Artifact,
 
 func (s *Table) visible(ctx context.Context, threadID, id string) (row artifactRow, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		sc := scope.ScopeOf(ctx)
+		sc := tables.ScopeOf(ctx)
 		where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2 AND a.artifact_id = $3 AND (a.staged = 0 OR a.staged = -1 AND a.until_run = -2)`, sc.Tenant, threadID, id)
 		where += ` ORDER BY a.staged DESC, a.id DESC`
 		row, err = readArtifact(t, where, args...)
-		return record.Missing(err, mapping.CodeArtifactNotFound, "artifact", id)
+		return tables.NotFound(err, mapping.CodeArtifactNotFound, "artifact", id)
 	})
 	return row, err
 }
@@ -68,15 +65,15 @@ func (s *Table) visible(ctx context.Context, threadID, id string) (row artifactR
 // List returns the visible ones: agent-created first, root before nested, then by path. limit 0: all.
 func (s *Table) List(ctx context.Context, threadID string, limit, offset int) (found []mapping.Artifact, total int, err error) {
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
-		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		key, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
-		if err := t.Get(`SELECT count(*) FROM artifacts WHERE thread = $1 AND staged = 0`, column.In{key}, column.Out{&total}); err != nil {
+		if err := t.Get(`SELECT count(*) FROM artifacts WHERE thread = $1 AND staged = 0`, sqldb.In{key}, sqldb.Out{&total}); err != nil {
 			return err
 		}
 		return t.Each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND a.staged = 0
- ORDER BY a.agent_created DESC, a.nested, a.path LIMIT CAST($2 AS BIGINT) OFFSET CAST($3 AS BIGINT)`, column.In{key, column.LimitOf(limit), offset}, func(scan func(...any) error) error {
+ ORDER BY a.agent_created DESC, a.nested, a.path LIMIT CAST($2 AS BIGINT) OFFSET CAST($3 AS BIGINT)`, sqldb.In{key, sqldb.LimitOf(limit), offset}, func(scan func(...any) error) error {
 			var row artifactRow
 			err := row.scan(scan)
 			found = append(found, row.Artifact)
@@ -89,7 +86,7 @@ func (s *Table) List(ctx context.Context, threadID string, limit, offset int) (f
 // Uploads lists the visible ones of a thread that were not made by an agent, root before nested, then by path. A thread
 // that is not there has none.
 func (s *Table) Uploads(ctx context.Context, threadID string) (found []mapping.Artifact, err error) {
-	sc := scope.ScopeOf(ctx)
+	sc := tables.ScopeOf(ctx)
 	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.Tenant, threadID)
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT `+artifactColumns+` WHERE a.thread = (SELECT h.id FROM threads h WHERE `+where+`)
@@ -116,14 +113,14 @@ func known(t *sqldb.Tx, thread int64, path string) (artifactRow, bool, error) {
 func insertArtifact(t *sqldb.Tx, thread, run, blob int64, a mapping.Artifact, staged bool) error {
 	_, err := t.Exec(`INSERT INTO artifacts (thread, artifact_id, task_id, path, nested, size, mime, sum, agent_created, remote_id, staged, blob, created_us, modified_us, run)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-		thread, a.ID, a.TaskID, a.Path, column.Number(strings.Contains(a.Path, "/")), a.Size, a.MIMEType, a.Sum, column.Number(a.AgentCreated), a.RemoteID,
-		column.Number(staged), blob, column.Micros(a.CreatedAt), column.Micros(a.ModifiedAt), run)
+		thread, a.ID, a.TaskID, a.Path, sqldb.Number(strings.Contains(a.Path, "/")), a.Size, a.MIMEType, a.Sum, sqldb.Number(a.AgentCreated), a.RemoteID,
+		sqldb.Number(staged), blob, sqldb.Micros(a.CreatedAt), sqldb.Micros(a.ModifiedAt), run)
 	return err
 }
 
 // adopt fills in what a new write of a path keeps of the old: its id, who made it first, and when.
 func adopt(t *sqldb.Tx, a *mapping.Artifact, old artifactRow, there bool) {
-	now := column.TimeOf(t.Now)
+	now := sqldb.TimeOf(t.Now)
 	if there {
 		a.ID, a.CreatedAt = old.ID, old.CreatedAt
 		if old.TaskID != "" {
@@ -142,7 +139,7 @@ func adopt(t *sqldb.Tx, a *mapping.Artifact, old artifactRow, there bool) {
 	if a.ModifiedAt.IsZero() {
 		a.ModifiedAt = now
 	}
-	a.CreatedAt, a.ModifiedAt = column.TimeOf(column.Micros(a.CreatedAt)), column.TimeOf(column.Micros(a.ModifiedAt))
+	a.CreatedAt, a.ModifiedAt = sqldb.TimeOf(sqldb.Micros(a.CreatedAt)), sqldb.TimeOf(sqldb.Micros(a.ModifiedAt))
 }
 
 // show makes a row the visible one of its path, written by a run (0: by a client). The same bytes again stay the work
@@ -193,7 +190,7 @@ func dropArtifact(t *sqldb.Tx, key, blob int64) error {
 // locked first, so that of two threads that leave the bytes at once the second one finds that it is the last.
 func dropBlob(t *sqldb.Tx, blob int64) error {
 	const unused = ` AND NOT EXISTS (SELECT 1 FROM artifacts WHERE blob = $1)`
-	return record.DeleteAll(t, blob, []string{
+	return tables.DeleteAll(t, blob, []string{
 		`UPDATE blobs SET loose = loose WHERE id = $1`,
 		`DELETE FROM chunks WHERE blob = $1` + unused,
 		`DELETE FROM blobs WHERE id = $1` + unused,
@@ -215,12 +212,12 @@ type FileWrite struct {
 
 // Publish makes staged artifacts visible, writes small files and drops paths, in the transaction of the events that
 // tell of them.
-func Publish(quotas *quota.Keeper, t *sqldb.Tx, thread, run int64, c Changes) (list []mapping.Artifact, err error) {
+func Publish(quotas *tables.Quotas, t *sqldb.Tx, thread, run int64, c Changes) (list []mapping.Artifact, err error) {
 	if len(c.Staged)+len(c.Files)+len(c.Drop) == 0 {
 		return nil, nil
 	}
 	var tenant, threadID string
-	if err := t.Get(`SELECT tenant, thread_id FROM threads WHERE id = $1`, column.In{thread}, column.Out{&tenant, &threadID}); err != nil {
+	if err := t.Get(`SELECT tenant, thread_id FROM threads WHERE id = $1`, sqldb.In{thread}, sqldb.Out{&tenant, &threadID}); err != nil {
 		return nil, err
 	}
 	for _, id := range c.Staged {
@@ -250,10 +247,10 @@ func Publish(quotas *quota.Keeper, t *sqldb.Tx, thread, run int64, c Changes) (l
 func unstage(t *sqldb.Tx, thread, run int64, id string) (mapping.Artifact, error) {
 	row, err := readArtifact(t, `a.thread = $1 AND a.artifact_id = $2 AND a.staged >= 0 ORDER BY a.staged DESC, a.id DESC`, thread, id)
 	if err != nil {
-		return row.Artifact, record.Missing(err, mapping.CodeArtifactNotFound, "artifact", id)
+		return row.Artifact, tables.NotFound(err, mapping.CodeArtifactNotFound, "artifact", id)
 	}
 	var staged bool
-	if err := t.Get(`SELECT staged FROM artifacts WHERE id = $1`, column.In{row.key}, column.Out{&staged}); err != nil || !staged {
+	if err := t.Get(`SELECT staged FROM artifacts WHERE id = $1`, sqldb.In{row.key}, sqldb.Out{&staged}); err != nil || !staged {
 		return row.Artifact, err
 	}
 	if _, err := t.Exec(`DELETE FROM artifacts WHERE id = $1`, row.key); err != nil {

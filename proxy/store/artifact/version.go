@@ -3,7 +3,6 @@ package artifact
 import (
 	"slices"
 
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -78,7 +77,7 @@ func undoFile(t *sqldb.Tx, list []version, run int64) error {
 	}
 	for i, v := range list {
 		if !v.gone && v != was[i] {
-			if err := t.Put(`UPDATE artifacts SET staged = $2, until_run = $3 WHERE id = $1`, v.key, column.Number(v.visible)-1, v.until); err != nil {
+			if err := t.Put(`UPDATE artifacts SET staged = $2, until_run = $3 WHERE id = $1`, v.key, sqldb.Number(v.visible)-1, v.until); err != nil {
 				return err
 			}
 		}

@@ -45,7 +45,7 @@ func (s *Chores) Sweep(ctx context.Context) (more bool, err error) {
 // Expired reports whether there are items for Sweep to remove.
 func (s *Chores) Expired(ctx context.Context) (yes bool, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return t.Get(`SELECT EXISTS (SELECT 1 FROM items WHERE expires_us > 0 AND `+expired+`)`, in{t.Now, t.Horizon, t.Since}, out{&yes})
+		return t.Get(`SELECT EXISTS (SELECT 1 FROM items WHERE expires_us > 0 AND `+expired+`)`, sqldb.In{t.Now, t.Horizon, t.Since}, sqldb.Out{&yes})
 	})
 	return yes, err
 }
@@ -60,9 +60,9 @@ type expiredItem struct {
 func expiredItems(t *sqldb.Tx) (gone []expiredItem, err error) {
 	err = t.Each(`DELETE FROM items WHERE expires_us > 0 AND `+expired+` AND (tenant, namespace, item_key) IN
  (SELECT tenant, namespace, item_key FROM items WHERE expires_us > 0 AND `+expired+` LIMIT $4)
- RETURNING tenant, namespace, item_key, tokens, members`, in{t.Now, t.Horizon, t.Since, itemsTogether}, func(scan func(...any) error) error {
+ RETURNING tenant, namespace, item_key, tokens, members`, sqldb.In{t.Now, t.Horizon, t.Since, itemsTogether}, func(scan func(...any) error) error {
 		var it expiredItem
-		err := scan(append(out{&it.tenant, &it.namespace, &it.key}, it.columns(&it.itemName)...)...)
+		err := scan(append(sqldb.Out{&it.tenant, &it.namespace, &it.key}, it.columns(&it.itemName)...)...)
 		gone = append(gone, it)
 		return err
 	})
@@ -98,7 +98,7 @@ func (s *Chores) withoutTerms(ctx context.Context) (list []itemWithoutTerms, err
 		list = nil
 		read := 0
 		return t.Until(`SELECT tenant, namespace, item_key, updated_us, value, fields FROM items WHERE members_us <> updated_us ORDER BY updated_us LIMIT $1`,
-			in{itemsTogether}, func(scan func(...any) error) (bool, error) {
+			sqldb.In{itemsTogether}, func(scan func(...any) error) (bool, error) {
 				var it itemWithoutTerms
 				var value, index json.RawMessage
 				err := scan(&it.tenant, &it.namespace, &it.key, &it.updated, it.unsealed((*[]byte)(&value), itemValue), (*[]byte)(&index))

@@ -56,7 +56,7 @@ func (s *Chores) unseenOrCleared(ctx context.Context) (due bool, err error) {
 			due = true
 			return err
 		}
-		return t.Get(`SELECT EXISTS (SELECT 1 FROM items WHERE vectors_us <> updated_us) OR EXISTS (SELECT 1 FROM item_failures WHERE due_us <= $1)`, in{t.Now}, out{&due})
+		return t.Get(`SELECT EXISTS (SELECT 1 FROM items WHERE vectors_us <> updated_us) OR EXISTS (SELECT 1 FROM item_failures WHERE due_us <= $1)`, sqldb.In{t.Now}, sqldb.Out{&due})
 	})
 	return due, err
 }
@@ -97,7 +97,7 @@ func (s *Chores) unseen(ctx context.Context) (list []*unseenItem, err error) {
 			return err
 		}
 		read, texts := 0, 0
-		return t.Until(unseenOf, in{tenant, itemsTogether}, func(scan func(...any) error) (bool, error) {
+		return t.Until(unseenOf, sqldb.In{tenant, itemsTogether}, func(scan func(...any) error) (bool, error) {
 			it, size, err := s.readUnseen(scan)
 			list = append(list, it)
 			read, texts = read+size, texts+len(it.texts)
@@ -119,9 +119,9 @@ const (
 
 // nextTenant returns the tenant whose turn comes after the last one.
 func (s *Chores) nextTenant(t *sqldb.Tx) (tenant string, found bool, err error) {
-	err = t.Get(tenantAfter, in{s.turn}, out{&tenant})
+	err = t.Get(tenantAfter, sqldb.In{s.turn}, sqldb.Out{&tenant})
 	if errors.Is(err, sql.ErrNoRows) {
-		err = t.Get(tenantFirst, nil, out{&tenant})
+		err = t.Get(tenantFirst, nil, sqldb.Out{&tenant})
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", false, nil
@@ -184,7 +184,7 @@ func (s *Chores) keep(ctx context.Context, list []*unseenItem) (aside []SetAside
 		aside = nil
 		var version int64
 		err := t.Get(`UPDATE item_index SET version = version + 1 WHERE id = 1 AND owner = $1 AND mark = $2 AND clearing = 0 RETURNING version`,
-			in{s.db.Owner(), s.index.Mark}, out{&version})
+			sqldb.In{s.db.Owner(), s.index.Mark}, sqldb.Out{&version})
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}

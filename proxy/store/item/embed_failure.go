@@ -30,7 +30,7 @@ type SetAside struct {
 
 func (it *unseenItem) setAside(t *sqldb.Tx) (a SetAside, err error) {
 	var tries int
-	err = t.Get(`SELECT tries FROM item_failures WHERE tenant = $1 AND namespace = $2 AND item_key = $3 AND updated_us = $4`, it.args(it.updated), out{&tries})
+	err = t.Get(`SELECT tries FROM item_failures WHERE tenant = $1 AND namespace = $2 AND item_key = $3 AND updated_us = $4`, it.args(it.updated), sqldb.Out{&tries})
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return a, err
 	}
@@ -50,7 +50,7 @@ func (s *Chores) dueAgain(ctx context.Context) (list []*unseenItem, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		list = nil
 		return t.Each(`SELECT `+unseenColumns+` FROM item_failures f JOIN items i ON i.tenant = f.tenant AND i.namespace = f.namespace AND i.item_key = f.item_key
- WHERE f.due_us <= $1 AND i.vectors_us = i.updated_us ORDER BY f.due_us LIMIT 1`, in{t.Now}, func(scan func(...any) error) error {
+ WHERE f.due_us <= $1 AND i.vectors_us = i.updated_us ORDER BY f.due_us LIMIT 1`, sqldb.In{t.Now}, func(scan func(...any) error) error {
 			it, _, err := s.readUnseen(scan)
 			list = append(list, it)
 			return err
@@ -70,11 +70,11 @@ func (s *Table) incomplete(ctx context.Context, q Query) (yes bool, err error) {
 	}
 	where, args := reachOf(ctx).within("f", q.Prefix)
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
-		err := t.Get(`SELECT EXISTS (SELECT 1 FROM item_failures f WHERE `+where+`)`, args, out{&yes})
+		err := t.Get(`SELECT EXISTS (SELECT 1 FROM item_failures f WHERE `+where+`)`, args, sqldb.Out{&yes})
 		if err != nil || yes {
 			return err
 		}
-		return t.Get(lateOf, in{mapping.PrincipalOf(ctx).Tenant, t.Now - lateAfter.Microseconds()}, out{&yes})
+		return t.Get(lateOf, sqldb.In{mapping.PrincipalOf(ctx).Tenant, t.Now - lateAfter.Microseconds()}, sqldb.Out{&yes})
 	})
 	return yes, err
 }
@@ -93,7 +93,7 @@ func (s *Chores) WithoutVectors(ctx context.Context) (n WithoutVectors, err erro
 		return n, nil
 	}
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
-		return t.Get(`SELECT (SELECT count(*) FROM items WHERE vectors_us <> updated_us), (SELECT count(*) FROM item_failures)`, nil, out{&n.Waiting, &n.SetAside})
+		return t.Get(`SELECT (SELECT count(*) FROM items WHERE vectors_us <> updated_us), (SELECT count(*) FROM item_failures)`, nil, sqldb.Out{&n.Waiting, &n.SetAside})
 	})
 	return n, err
 }

@@ -8,13 +8,13 @@ import (
 
 // TokenRows returns how many rows of tokens there are.
 func (s *Table) TokenRows(ctx context.Context) (n int, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error { return t.Get(`SELECT COUNT(*) FROM item_tokens`, nil, out{&n}) })
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error { return t.Get(`SELECT COUNT(*) FROM item_tokens`, nil, sqldb.Out{&n}) })
 	return n, err
 }
 
 // VectorRows returns how many items have a row for their vectors.
 func (s *Table) VectorRows(ctx context.Context) (n int, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error { return t.Get(`SELECT COUNT(*) FROM item_vectors`, nil, out{&n}) })
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error { return t.Get(`SELECT COUNT(*) FROM item_vectors`, nil, sqldb.Out{&n}) })
 	return n, err
 }
 

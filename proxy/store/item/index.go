@@ -39,7 +39,7 @@ type indexState struct {
 
 func readIndex(t *sqldb.Tx) (s indexState, err error) {
 	var clearing int64
-	err = t.Get(`SELECT mark, generation, version, clearing FROM item_index WHERE id = 1`, nil, out{&s.mark, &s.generation, &s.version, &clearing})
+	err = t.Get(`SELECT mark, generation, version, clearing FROM item_index WHERE id = 1`, nil, sqldb.Out{&s.mark, &s.generation, &s.version, &clearing})
 	s.clearing = clearing != 0
 	return s, err
 }

@@ -43,7 +43,7 @@ func (s *Chores) prepare(ctx context.Context) (done, held bool, err error) {
 // removal of an item: the item's before that of its vectors.
 func (s *Chores) clear(t *sqldb.Tx) error {
 	var old []itemName
-	err := t.Each(`SELECT tenant, namespace, item_key FROM item_vectors ORDER BY tenant, namespace, item_key LIMIT $1`, in{itemsTogether}, func(scan func(...any) error) error {
+	err := t.Each(`SELECT tenant, namespace, item_key FROM item_vectors ORDER BY tenant, namespace, item_key LIMIT $1`, sqldb.In{itemsTogether}, func(scan func(...any) error) error {
 		var at itemName
 		err := scan(&at.tenant, &at.namespace, &at.key)
 		old = append(old, at)

@@ -82,7 +82,7 @@ func (q Query) lookup(t *sqldb.Tx, r reach, most int) (*lookup, error) {
 		return nil, nil
 	}
 	behind := false
-	if err := t.Get(`SELECT EXISTS (SELECT 1 FROM items WHERE members_us <> updated_us)`, nil, out{&behind}); err != nil || behind {
+	if err := t.Get(`SELECT EXISTS (SELECT 1 FROM items WHERE members_us <> updated_us)`, nil, sqldb.Out{&behind}); err != nil || behind {
 		return nil, err
 	}
 	return q.narrowest(t, r, most)
@@ -136,12 +136,12 @@ func (l *lookup) count(t *sqldb.Tx, r reach, prefix []string, most int) (n int, 
 		r.Namespaces, prefix = nil, nil
 	}
 	names, args := l.names(r, prefix)
-	err = t.Get(`SELECT COUNT(*) FROM (`+names+` LIMIT CAST($`+strconv.Itoa(len(args)+1)+` AS BIGINT)) x`, append(args, most+1), out{&n})
+	err = t.Get(`SELECT COUNT(*) FROM (`+names+` LIMIT CAST($`+strconv.Itoa(len(args)+1)+` AS BIGINT)) x`, append(args, most+1), sqldb.Out{&n})
 	return n, err
 }
 
 // names selects namespaces and keys of items below a prefix, as far as they are seen.
-func (l *lookup) names(r reach, prefix []string) (text string, args in) {
+func (l *lookup) names(r reach, prefix []string) (text string, args sqldb.In) {
 	where, args := r.within("m", prefix)
 	each := `SELECT m.namespace, m.item_key FROM item_members m WHERE ` + where + ` AND m.member `
 	parameter := func(v []byte) string {

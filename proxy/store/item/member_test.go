@@ -10,9 +10,9 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/itemquery"
-	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 )
@@ -32,7 +32,7 @@ func filterOnBoth(t *testing.T, test func(f filtering)) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = db.Close() })
-		table, chores := New(db, nil, TTL{}, quota.New(nil, nil))
+		table, chores := New(db, nil, TTL{}, tables.NewQuotas(nil, nil))
 		test(filtering{table, chores, t, context.Background()})
 	})
 }
@@ -153,7 +153,7 @@ func TestMembersFollowTheirItems(t *testing.T) {
 func (f filtering) rows(want int) {
 	f.t.Helper()
 	var n int
-	f.ok(f.Table.db.ReadOne(f.ctx, func(t *sqldb.Tx) error { return t.Get(`SELECT COUNT(*) FROM item_members`, nil, out{&n}) }))
+	f.ok(f.Table.db.ReadOne(f.ctx, func(t *sqldb.Tx) error { return t.Get(`SELECT COUNT(*) FROM item_members`, nil, sqldb.Out{&n}) }))
 	if n != want {
 		f.t.Errorf("%d rows of members, want %d", n, want)
 	}

@@ -34,7 +34,9 @@ func (n *itemName) unsealed(to any, column string) *sqldb.Body {
 	return sqldb.Unsealed(to, column, &n.tenant, &n.namespace, &n.key)
 }
 
-func (n itemName) args(more ...any) in { return append(in{n.tenant, n.namespace, n.key}, more...) }
+func (n itemName) args(more ...any) sqldb.In {
+	return append(sqldb.In{n.tenant, n.namespace, n.key}, more...)
+}
 
 // id names an item among those of its tenant. Ids have the order of names.
 func (n itemName) id() string { return string(n.namespace) + "\x00" + n.key }
@@ -72,7 +74,7 @@ func named(names []itemName) part {
 
 // namedIn has a database look for each name by itself, whatever it believes of how many items a tenant has. Few lengths
 // make few texts: connections keep each one prepared.
-func namedIn(table string, names []itemName) (where string, args in) {
+func namedIn(table string, names []itemName) (where string, args sqldb.In) {
 	var either []string
 	for i := range 1 << bits.Len(uint(len(names)-1)) {
 		p := func(n int) string { return `$` + strconv.Itoa(3*i+n) }

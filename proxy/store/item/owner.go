@@ -17,7 +17,7 @@ func (s *Table) RemoveOwned(ctx context.Context, owner string) (removed int, err
 	tenant := mapping.PrincipalOf(ctx).Tenant
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		var names []itemName
-		err := t.Each(`SELECT namespace, item_key FROM items WHERE tenant = $1 AND owner = $2 LIMIT $3`, in{tenant, owner, removedAtOnce},
+		err := t.Each(`SELECT namespace, item_key FROM items WHERE tenant = $1 AND owner = $2 LIMIT $3`, sqldb.In{tenant, owner, removedAtOnce},
 			func(scan func(...any) error) error {
 				n := itemName{tenant: tenant}
 				err := scan(&n.namespace, &n.key)

@@ -25,31 +25,31 @@ func TestSearchesUseTheirIndexes(t *testing.T) {
 	}
 	defer db.Close()
 	two := reach{mapping.Principal{Namespaces: [][]string{{"a"}, {"z"}}}}
-	items := func(r reach, prefix ...string) (string, in) {
+	items := func(r reach, prefix ...string) (string, sqldb.In) {
 		last := r.below(prefix)[len(r.below(prefix))-1]
 		return Query{Limit: 10}.sortedStatement(last.where), append(last.args, int64(1))
 	}
-	byText := func(q Query) (string, in) {
+	byText := func(q Query) (string, sqldb.In) {
 		return (&textSearch{Query: q}).statement(&sqldb.Tx{Reading: clock.Reading{Now: 1, Horizon: 1}}, "word", q.Keep == nil)
 	}
-	members := func(r reach, ranges []itemquery.MemberRange, prefix ...string) (string, in) {
+	members := func(r reach, ranges []itemquery.MemberRange, prefix ...string) (string, sqldb.In) {
 		return newLookup(ranges).names(r, prefix)
 	}
-	for name, query := range map[string]func() (string, in){
-		"a namespace's items": func() (string, in) { return items(reach{}, "a", "b") },
-		"a key's items":       func() (string, in) { return items(two) },
-		"items with a word": func() (string, in) {
+	for name, query := range map[string]func() (string, sqldb.In){
+		"a namespace's items": func() (string, sqldb.In) { return items(reach{}, "a", "b") },
+		"a key's items":       func() (string, sqldb.In) { return items(two) },
+		"items with a word": func() (string, sqldb.In) {
 			return byText(Query{Prefix: []string{"a"}, Keep: func(json.RawMessage) bool { return true }})
 		},
-		"a tenant's items": func() (string, in) { return items(reach{}) },
-		"items with a member": func() (string, in) {
+		"a tenant's items": func() (string, sqldb.In) { return items(reach{}) },
+		"items with a member": func() (string, sqldb.In) {
 			return members(reach{}, []itemquery.MemberRange{{From: []byte("a"), To: []byte("a")}, {From: []byte("b"), To: []byte("b")}}, "a")
 		},
-		"the next tenant without vectors":  func() (string, in) { return tenantAfter, in{"a"} },
-		"the first tenant without vectors": func() (string, in) { return tenantFirst, nil },
-		"a tenant's items without vectors": func() (string, in) { return unseenOf, in{"a", 1} },
-		"a tenant's items that are late":   func() (string, in) { return lateOf, in{"a", 1} },
-		"items with members between": func() (string, in) {
+		"the next tenant without vectors":  func() (string, sqldb.In) { return tenantAfter, sqldb.In{"a"} },
+		"the first tenant without vectors": func() (string, sqldb.In) { return tenantFirst, nil },
+		"a tenant's items without vectors": func() (string, sqldb.In) { return unseenOf, sqldb.In{"a", 1} },
+		"a tenant's items that are late":   func() (string, sqldb.In) { return lateOf, sqldb.In{"a", 1} },
+		"items with members between": func() (string, sqldb.In) {
 			return members(two, []itemquery.MemberRange{{From: []byte("a"), To: []byte("b")}})
 		},
 	} {
@@ -67,7 +67,7 @@ func TestSearchesUseTheirIndexes(t *testing.T) {
 	}
 }
 
-func planOf(t *testing.T, db *sqldb.DB, text string, args in) (plan []string) {
+func planOf(t *testing.T, db *sqldb.DB, text string, args sqldb.In) (plan []string) {
 	err := db.ReadOne(context.Background(), func(x *sqldb.Tx) error {
 		return x.Each(`EXPLAIN QUERY PLAN `+text, args, func(scan func(...any) error) error {
 			var id, parent, unused int

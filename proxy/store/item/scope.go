@@ -86,7 +86,7 @@ func (s *Table) eachBelow(ctx context.Context, q Query, statement func(where str
 // part is the condition of some live items; its last parameter, the present, is left to the caller.
 type part struct {
 	where string
-	args  in
+	args  sqldb.In
 }
 
 // below are the parts of the table that are seen under a prefix of labels, in their order.
@@ -114,8 +114,8 @@ func (r reach) paths(prefix []string) (list []string) {
 }
 
 // within is the condition of rows of a table under a prefix of labels, as far as they are seen.
-func (r reach) within(table string, prefix []string) (where string, args in) {
-	args = in{r.Tenant}
+func (r reach) within(table string, prefix []string) (where string, args sqldb.In) {
+	args = sqldb.In{r.Tenant}
 	if len(prefix) == 0 && r.Namespaces == nil {
 		return table + `.tenant = $1`, args
 	}
@@ -136,7 +136,7 @@ func (r reach) within(table string, prefix []string) (where string, args in) {
 
 // under is the condition of rows whose namespace is a path or below it. "/" follows "." in ASCII: the range holds the
 // path and all below it, and what lies between them, such as "a!", which the last line leaves out.
-func under(table string, ns []string, args in) (string, in) {
+func under(table string, ns []string, args sqldb.In) (string, sqldb.In) {
 	path, n := string(pathOf(ns)), len(args)
 	text := strings.NewReplacer("i.", table+".", "$a", "$"+strconv.Itoa(n+1), "$b", "$"+strconv.Itoa(n+2), "$c", "$"+strconv.Itoa(n+3)).
 		Replace(`i.namespace >= $a AND i.namespace < $c

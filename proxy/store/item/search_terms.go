@@ -31,9 +31,9 @@ func newSearchTerms(value, index json.RawMessage, sealing bool) searchTerms {
 }
 
 // columns are where the columns tokens and members of an item go.
-func (o *searchTerms) columns(of *itemName) out {
+func (o *searchTerms) columns(of *itemName) sqldb.Out {
 	o.read = of.unsealed((*[]byte)(&o.tokens), itemTokens)
-	return out{o.read, (*[]byte)(&o.members)}
+	return sqldb.Out{o.read, (*[]byte)(&o.members)}
 }
 
 // blind reports whether the rows of the tokens are blinded: if the list of them is sealed.

@@ -13,15 +13,15 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/itemquery"
-	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Table is where the items are. On SQLite their table is one tree in the order of tenant, namespace and key, so that a
 // search reads a few pages and not one for each item.
 type Table struct {
 	db      *sqldb.DB
-	quotas  *quota.Keeper
+	quotas  *tables.Quotas
 	vectors *vectorCache  // nil: items do not become vectors
 	unseen  chan struct{} // rings when there are items whose vectors are to be made
 	ttl     TTL
@@ -42,7 +42,7 @@ func (s *Table) Refreshes(said *bool) bool {
 }
 
 // New returns the items of a database, for callers and for chores. ix says how they become vectors, nil: they do not.
-func New(db *sqldb.DB, ix *Index, ttl TTL, quotas *quota.Keeper) (*Table, *Chores) {
+func New(db *sqldb.DB, ix *Index, ttl TTL, quotas *tables.Quotas) (*Table, *Chores) {
 	unseen := make(chan struct{}, 1)
 	table := &Table{db: db, quotas: quotas, unseen: unseen, ttl: ttl}
 	if ix != nil {
@@ -50,12 +50,6 @@ func New(db *sqldb.DB, ix *Index, ttl TTL, quotas *quota.Keeper) (*Table, *Chore
 	}
 	return table, &Chores{db: db, index: ix, bell: unseen}
 }
-
-// in and out are the parameters of a statement and where its columns go.
-type (
-	in  = []any
-	out = []any
-)
 
 // Put is an item to be kept: its namespace, key and value.
 type Put struct {
@@ -122,7 +116,7 @@ func (s *Table) putItem(who mapping.Principal, p Put) func(t *sqldb.Tx) error {
  ON CONFLICT (tenant, namespace, item_key) DO UPDATE SET owner = excluded.owner, value = excluded.value, fields = excluded.fields,
  created_us = CASE WHEN items.expires_us > 0 AND items.expires_us <= $12 THEN excluded.created_us ELSE items.created_us END,
  ttl_us = excluded.ttl_us, updated_us = excluded.updated_us, expires_us = excluded.expires_us, tokens_us = excluded.tokens_us, members_us = excluded.members_us, vectors_us = 0
- RETURNING tokens, members, created_us`, in{at.tenant, who.ID, at.namespace, at.key, at.sealed(t, it.Value, itemValue), sqldb.Blob(p.Index), ttl, t.Now, expires, at.sealed(t, fresh.tokens, itemTokens), sqldb.Blob(fresh.members), t.Horizon},
+ RETURNING tokens, members, created_us`, sqldb.In{at.tenant, who.ID, at.namespace, at.key, at.sealed(t, it.Value, itemValue), sqldb.Blob(p.Index), ttl, t.Now, expires, at.sealed(t, fresh.tokens, itemTokens), sqldb.Blob(fresh.members), t.Horizon},
 			append(old.columns(&at), &created))
 		if err == nil {
 			err = s.count(t, it, who, created == t.Now)
@@ -144,7 +138,7 @@ func (s *Table) count(t *sqldb.Tx, it mapping.Item, who mapping.Principal, fresh
 	if fresh {
 		one = 1
 	}
-	return errors.Join(s.quotas.Added(t, quota.Items, who.Tenant, who.ID, one), s.quotas.Added(t, quota.Disk, who.Tenant, who.ID, int64(len(it.Value))))
+	return errors.Join(s.quotas.Added(t, tables.QuotaItems, who.Tenant, who.ID, one), s.quotas.Added(t, tables.QuotaDisk, who.Tenant, who.ID, int64(len(it.Value))))
 }
 
 const itemColumns = `i.value, i.ttl_us, i.tenant, i.owner, i.namespace, i.item_key, i.created_us, i.updated_us, i.expires_us FROM items i`
@@ -177,7 +171,7 @@ func (s *Table) Get(ctx context.Context, namespace []string, key string, refresh
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row = itemRow{}
 		err := t.Each(`SELECT `+itemColumns+` WHERE i.tenant = $1 AND i.namespace = $2 AND i.item_key = $3 AND `+live(4),
-			in{mapping.PrincipalOf(ctx).Tenant, pathOf(namespace), key, t.Horizon}, row.scan)
+			sqldb.In{mapping.PrincipalOf(ctx).Tenant, pathOf(namespace), key, t.Horizon}, row.scan)
 		if err == nil && row.CreatedAt.IsZero() {
 			err = mapping.Errorf(mapping.NotFound, mapping.CodeItemNotFound, "There is no item %q.", key)
 		}

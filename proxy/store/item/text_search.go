@@ -96,7 +96,7 @@ func (x *textSearch) having(t *sqldb.Tx, token, limit string) (n int, err error)
 	if limit != "" {
 		text = `SELECT COUNT(*) FROM (` + strings.Replace(text, `COUNT(*)`, `1`, 1) + limit + `) x`
 	}
-	err = t.Get(text, append(args, sought(t, token)), out{&n})
+	err = t.Get(text, append(args, sought(t, token)), sqldb.Out{&n})
 	return n, err
 }
 
@@ -145,7 +145,7 @@ func (x *textSearch) rowsOf(ctx context.Context, t *sqldb.Tx, token string, know
 // statement reads the items that have a token: all, or those of whose text it is most, which the database then takes, a
 // good many, as some may be known or have expired. Of equal ones those with the first names are taken, so that each
 // database takes the same.
-func (x *textSearch) statement(t *sqldb.Tx, token string, first bool) (text string, args in) {
+func (x *textSearch) statement(t *sqldb.Tx, token string, first bool) (text string, args sqldb.In) {
 	where, args := x.reach.within("k", x.Prefix)
 	where += ` AND k.token = $` + strconv.Itoa(len(args)+1)
 	from, value, isLive := `item_tokens k`, `i.value`, ` AND `+live(len(args)+2)

@@ -127,7 +127,7 @@ func (c *vectorCache) read(ctx context.Context, t *sqldb.Tx, tenant string, v *t
 	again := v.version > 0
 	var kept sqldb.Buffer
 	var numbers []float32
-	err := t.Until(`SELECT namespace, item_key, vectors FROM item_vectors WHERE tenant = $1 AND version > $2`, in{tenant, v.version}, func(scan func(...any) error) (bool, error) {
+	err := t.Until(`SELECT namespace, item_key, vectors FROM item_vectors WHERE tenant = $1 AND version > $2`, sqldb.In{tenant, v.version}, func(scan func(...any) error) (bool, error) {
 		at := itemName{tenant: tenant}
 		if err := scan(&at.namespace, &at.key, at.unsealed(&kept, itemVectors)); err != nil {
 			return false, err

@@ -19,7 +19,7 @@ import (
 type DB struct {
 	on    database
 	owner string
-	room  room
+	room  spaceQuota
 	// answers counts what reads and writes were answered; see Ping.
 	answers atomic.Uint64
 	keys

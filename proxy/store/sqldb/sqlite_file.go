@@ -30,7 +30,7 @@ type sqliteFile struct {
 	path   string
 	lock   *filelock.Lock
 	opened os.FileInfo // as it was then
-	seen   seen        // to notice when it is harmed
+	seen   fileStat    // to notice when it is harmed
 	zap    *zap.Logger
 }
 

@@ -10,8 +10,8 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// seen is what was known of a database's files when they were looked at last. Safe for concurrent use.
-type seen struct {
+// fileStat holds what was known of a database's files when they were looked at last. Safe for concurrent use.
+type fileStat struct {
 	size atomic.Int64                // of the file: it never shrinks but by VACUUM
 	log  atomic.Pointer[os.FileInfo] // of the write-ahead log; nil before the first transaction
 }

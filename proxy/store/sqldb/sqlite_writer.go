@@ -29,8 +29,8 @@ type op struct {
 	done    chan struct{}
 }
 
-// engine is what the writer needs of a database: how transactions begin and end.
-type engine interface {
+// committer is what the writer needs of a database: how transactions begin and end.
+type committer interface {
 	begin(conn *sqlite3.Conn) error
 	// committing is called right before a commit, and committed after it: it returns when the commit is on the disk,
 	// unless that is not waited for.
@@ -48,7 +48,7 @@ type engine interface {
 // writer changes the database, on one goroutine: one transaction at a time, made of whatever operations wait by then.
 // One that fails leaves its neighbours alone.
 type writer struct {
-	db      engine
+	db      committer
 	conn    *sqlite3.Conn                            // of the goroutine
 	told    func(operations int, took time.Duration) // of commits
 	failed  atomic.Pointer[error]                    // why no writes are accepted any more
@@ -60,7 +60,7 @@ type writer struct {
 	closed  bool
 }
 
-func newWriter(db engine, conn *sqlite3.Conn, told func(int, time.Duration)) *writer {
+func newWriter(db committer, conn *sqlite3.Conn, told func(int, time.Duration)) *writer {
 	w := &writer{db: db, conn: conn, told: told, queue: make(chan *op, groupMost), stopped: make(chan struct{})}
 	go w.work()
 	return w

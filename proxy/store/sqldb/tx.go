@@ -6,8 +6,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/clock"
 )
 
-// statements is one connection in the middle of an operation: a sqliteTx or a *pgTx.
-type statements interface {
+// stmtRunner is one connection in the middle of an operation: a sqliteTx or a *pgTx.
+type stmtRunner interface {
 	exec(text string, args []any) (int64, error)
 	put(text string, args []any) error
 	get(text string, args []any, dest []any) error
@@ -19,7 +19,7 @@ type statements interface {
 
 // Tx is what an operation works with. Its statements see each other's effects.
 type Tx struct {
-	on            statements
+	on            stmtRunner
 	clock.Reading          // one for the whole operation
 	committed     []func() // run after the commit, before the caller hears of it
 	keys

@@ -129,7 +129,7 @@ var clocks = []string{"Now", "Since", "Until", "After", "AfterFunc", "NewTimer",
 func storesTimes(pkg string) bool {
 	within := func(top string) bool { return within(pkg, top) }
 	return slices.ContainsFunc([]string{"proxy/service", "proxy/stepping", "proxy/store"}, within) &&
-		!slices.ContainsFunc([]string{"proxy/service/servicetest", "proxy/store/clock", "proxy/store/quota", "proxy/store/sqldb", "proxy/store/storetest"}, within)
+		!slices.ContainsFunc([]string{"proxy/service/servicetest", "proxy/store/clock", "proxy/store/tables", "proxy/store/sqldb", "proxy/store/storetest"}, within)
 }
 
 func checkClocks(t *testing.T, name string, file *ast.File, clocks []string) {

@@ -57,12 +57,12 @@ func (l *limits) countAnew() {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), countingTimeout)
 	defer stop()
-	if err := l.store.Counts.CountAnew(ctx); err != nil {
+	if err := l.store.CountAnew(ctx); err != nil {
 		l.log.Warn("what quotas count could not be counted anew: they may allow too much until the next start", zap.Error(err))
 	}
 }
 
 // Limits returns the limits of the caller: it implements adapter.Limits.
 func (l *limits) Limits(ctx context.Context) ([]adapter.Limit, error) {
-	return l.limiter.Report(ctx, mapping.PrincipalOf(ctx), l.store.Counts)
+	return l.limiter.Report(ctx, mapping.PrincipalOf(ctx), l.store)
 }

@@ -1,0 +1,41 @@
+package eventlog_test
+
+import "testing"
+
+// A caller that waits for a run of another process hears of it, of its removal too, where the run's log is held here.
+func TestWatchersOfAThreadHearOfRunsOfOtherProcesses(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	run := b.create(false).Run
+	defer b.Retain(&run)()
+	watch := b.Watch(run.ThreadID)
+	defer watch.Leave()
+	heard := func(what string, happen func()) {
+		changed := watch.Next()
+		happen()
+		select {
+		case <-changed:
+		default:
+			t.Errorf("%s was not heard of", what)
+		}
+	}
+	heard("what was logged elsewhere", func() { b.Wake(run.ID) })
+	heard("what was logged while notices were lost", b.WakeAll)
+	heard("that the run was removed", func() { b.Evict(run.ID) })
+}
+
+// Where notices were lost, a caller that waits for something on a thread without a run that is followed looks again,
+// too.
+func TestWatchersOfAThreadHearThatNoticesWereLost(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	watch := b.Watch("quiet")
+	defer watch.Leave()
+	changed := watch.Next()
+	b.WakeAll()
+	select {
+	case <-changed:
+	default:
+		t.Error("nobody rang")
+	}
+}

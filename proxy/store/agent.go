@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// Agents remembers facts about the configured agents. It calls no agent.
+type Agents struct{ base *base }
+
+// Fact returns what an agent last said of itself when it was asked for what; sql.ErrNoRows when it never did. Agents
+// belong to no tenant.
+func (s *Agents) Fact(ctx context.Context, agent, what string) (body json.RawMessage, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Get(`SELECT body FROM agent_facts WHERE agent = $1 AND what = $2`, sqldb.In{agent, what}, sqldb.Out{rawOf(&body)})
+	})
+	return body, err
+}
+
+// KeepFact keeps what an agent said of itself.
+func (s *Agents) KeepFact(ctx context.Context, agent, what string, body json.RawMessage) error {
+	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
+		_, err := t.Exec(`INSERT INTO agent_facts (agent, what, body, at_us) VALUES ($1, $2, $3, $4)
+ ON CONFLICT (agent, what) DO UPDATE SET body = excluded.body, at_us = excluded.at_us`, agent, what, notNull(body), t.Now)
+		return err
+	})
+}
+
+// Seen returns when this database first saw a configured agent (now, the first time). Agents belong to no tenant.
+func (s *Agents) Seen(ctx context.Context, name string) (at time.Time, err error) {
+	// Nearly always it is known: reading must not need a writable disk.
+	var us int64
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Get(`SELECT at_us FROM agents_seen WHERE name = $1`, sqldb.In{name}, sqldb.Out{&us})
+	})
+	if !errors.Is(err, sql.ErrNoRows) {
+		return sqldb.TimeOf(us), err
+	}
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
+		if _, err := t.Exec(`INSERT INTO agents_seen (name, at_us) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, name, t.Now); err != nil {
+			return err
+		}
+		var us int64
+		err := t.Get(`SELECT at_us FROM agents_seen WHERE name = $1`, sqldb.In{name}, sqldb.Out{&us})
+		at = sqldb.TimeOf(us)
+		return err
+	})
+	return at, err
+}

@@ -1,0 +1,103 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// objectOrEmpty returns JSON as a parameter of a column that holds an object: {} for none.
+func objectOrEmpty(raw json.RawMessage) []byte {
+	if len(raw) == 0 || string(raw) == "null" {
+		return []byte("{}")
+	}
+	return raw
+}
+
+// keyOrNull returns a surrogate key as a parameter; 0 is NULL.
+func keyOrNull(key int64) any {
+	if key == 0 {
+		return nil
+	}
+	return key
+}
+
+// notNull returns bytes as a parameter of a column that is never NULL.
+func notNull(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// encode returns v as JSON without HTML escapes: what agents and clients wrote keeps its letters.
+func encode(v any) ([]byte, error) { return rawjson.Encode(v) }
+
+// usualHead is what the heads of most events fit into, in bytes.
+const usualHead = 384
+
+// encodeHead returns a head as JSON, nil for one that says nothing, as that of a token does.
+func encodeHead(h *mapping.Head) ([]byte, error) {
+	b, err := h.AppendJSON(make([]byte, 0, usualHead))
+	if len(b) == 2 {
+		return nil, err
+	}
+	return b, err
+}
+
+// encodeInterrupts returns questions as JSON, nil for none.
+func encodeInterrupts(list []mapping.Interrupt) ([]byte, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	return encode(list)
+}
+
+// encodeFault returns a failure as JSON, nil for none.
+func encodeFault(f *mapping.Fault) ([]byte, error) {
+	if f == nil {
+		return nil, nil
+	}
+	return encode(f)
+}
+
+// decode reads a column written by Encode; NULL leaves v as it is.
+func decode(b []byte, v any) error {
+	if len(b) == 0 {
+		return nil
+	}
+	return json.Unmarshal(b, v)
+}
+
+// fillKeys returns base with those keys of extra that it lacks; base keeps its bytes. A key that extra has twice is
+// added twice, so that its later value counts, as everywhere.
+func fillKeys(base, extra json.RawMessage) (json.RawMessage, error) {
+	if len(extra) == 0 {
+		return objectOrEmpty(base), nil
+	}
+	base = objectOrEmpty(base)
+	have := map[string]bool{}
+	if err := rawjson.EachMember(base, func(name rawjson.Quoted, _ json.RawMessage) { have[name.Text()] = true }); err != nil {
+		return nil, err
+	}
+	more := new(rawjson.Writer).Open('{')
+	err := rawjson.EachMember(objectOrEmpty(extra), func(name rawjson.Quoted, value json.RawMessage) {
+		if !have[name.Text()] {
+			more.Spliced(name).Raw(value, "null")
+		}
+	})
+	end := bytes.LastIndexByte(base, '}')
+	if len(more.Bytes) == 1 || err != nil {
+		return base[:end+1], err
+	}
+	if len(have) > 0 {
+		return slices.Concat(base[:end], []byte{','}, more.Close('}').Bytes[1:]), nil
+	}
+	return more.Close('}').Bytes, nil
+}
+
+// rawOf lets a scan fill a json.RawMessage without a conversion.
+func rawOf(raw *json.RawMessage) *[]byte { return (*[]byte)(raw) }

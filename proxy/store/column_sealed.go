@@ -1,0 +1,29 @@
+package store
+
+// The columns whose bodies are sealed where the bridge has keys (sqldb.Tx.Sealed). Of the rows they are in, what names
+// something stays as it is, and what is searched for: ids, labels, paths, times, statuses and the metadata of threads,
+// runs and crons.
+const (
+	colEventHead         = "events.head"
+	colEventData         = "events.data"
+	colEventSnapshot     = "events.snapshot"
+	colThreadConfig      = "threads.config"
+	colThreadInterrupts  = "threads.interrupts"
+	colTaskInput         = "tasks.input"
+	colTaskAdditional    = "tasks.additional"
+	colRequestInput      = "requests.input"
+	colRequestAdditional = "requests.additional"
+	colRunKwargs         = "runs.kwargs"
+	colRunOptions        = "runs.options"
+	colRunFault          = "runs.fault"
+	colRunCallHead       = "run_calls.head"
+	colRunCallSent       = "run_calls.sent"
+	colRunCallReceived   = "run_calls.received"
+	colIdempotencySum    = "idempotency.sum"
+	colOutboxBody        = "outbox.body"
+	colCronPayload       = "crons.payload"
+	colCronRun           = "crons.run"
+	colAssistantBodies   = "assistants.body"
+	colVersionBody       = "assistant_versions.body"
+	colSecretValue       = "secrets.value"
+)

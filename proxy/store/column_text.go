@@ -1,0 +1,18 @@
+package store
+
+import "github.com/apbridge/apbridge/proxy/store/sqldb"
+
+// sealedText returns text as the parameter of a column of bodies (sqldb.Tx.Sealed).
+func sealedText(t *sqldb.Tx, text, column string, row ...any) any {
+	if t.Sealing() {
+		return t.Sealed([]byte(text), column, row...)
+	}
+	return textBytes(text)
+}
+
+// textBytes is text as a parameter of a column of bytes. Unlike []byte(s) it takes no copy of a long text on SQLite,
+// which keeps the same bytes.
+type textBytes string
+
+// BytesValue returns the argument for PostgreSQL (pgtype.BytesValuer).
+func (w textBytes) BytesValue() ([]byte, error) { return []byte(w), nil }

@@ -1,0 +1,152 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
+)
+
+// Requests remembers the result of each request with an Idempotency-Key. The operation that makes something asks for
+// the key in its own transaction, so that only one of two requests makes it.
+type Requests struct{ base *base }
+
+// keysKeptFor is how long the outcome of a request with an Idempotency-Key is remembered at least.
+const keysKeptFor = 24 * time.Hour
+
+// longestKey bounds a client's key, in bytes.
+const longestKey = 255
+
+// CheckIdempotencyKey refuses a client's key that is too long.
+func CheckIdempotencyKey(text string) error {
+	if len(text) > longestKey {
+		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "Idempotency-Key is longer than %d bytes.", longestKey)
+	}
+	return nil
+}
+
+// IdempotencyKey is an Idempotency-Key with what it is bound to beside the tenant: what kind of thing is made where,
+// and the sum of the request. The zero Key is none.
+type IdempotencyKey struct {
+	Text, Route string
+	Sum         []byte
+}
+
+// NewIdempotencyKey returns a client's key, bound to what is made where and to the request; without a text it is zero.
+// The route is a matter of what is made: a run that was asked for with wait is found again by a request that streams.
+func NewIdempotencyKey(text, route string, request any) IdempotencyKey {
+	if text == "" {
+		return IdempotencyKey{}
+	}
+	body, err := json.Marshal(request)
+	if err != nil { // the parts were JSON when they came in
+		return IdempotencyKey{}
+	}
+	sum := sha256.Sum256(body)
+	return IdempotencyKey{Text: text, Route: route, Sum: sum[:]}
+}
+
+// Of returns the key as that of a principal. One that sees nothing of others' things has keys of its own, since it
+// would be told of theirs, or be refused for them.
+func (k IdempotencyKey) Of(p mapping.Principal) IdempotencyKey {
+	if k.Text != "" && p.Own {
+		sum := sha256.Sum256([]byte(p.ID))
+		k.Route += " of " + hex.EncodeToString(sum[:8])
+	}
+	return k
+}
+
+// ErrKeyReused refuses another request under a key.
+var ErrKeyReused error = mapping.Errorf(mapping.Invalid, mapping.CodeKeyReused,
+	"This Idempotency-Key was sent with another request before. Use a fresh key for a new request.")
+
+// Remembered returns what an earlier request with the key made; ok is false where there was none. Another request under
+// the same key is Invalid.
+func (s *Requests) Remembered(ctx context.Context, k IdempotencyKey) (made string, ok bool, err error) {
+	if k.Text == "" {
+		return "", false, nil
+	}
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		made, ok, err = recallKey(t, tables.TenantOf(ctx), k)
+		return err
+	})
+	return made, ok, err
+}
+
+// recallKey is Remembered within an operation.
+func recallKey(t *sqldb.Tx, tenant string, k IdempotencyKey) (made string, ok bool, err error) {
+	if k.Text == "" {
+		return "", false, nil
+	}
+	var sum []byte
+	err = t.Get(`SELECT sum, made_id FROM idempotency WHERE tenant = $1 AND route = $2 AND key_text = $3 AND created_us > $4`,
+		sqldb.In{tenant, k.Route, k.Text, t.Horizon - keysKeptFor.Microseconds()}, sqldb.Out{sqldb.Unsealed(&sum, colIdempotencySum, tenant, k.Route, k.Text), &made})
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", false, nil
+	}
+	if err == nil && !bytes.Equal(sum, k.Sum) {
+		err = ErrKeyReused
+	}
+	return made, err == nil, err
+}
+
+// claimKey notes what a request is about to make, in place of an expired note, and returns "". Where there is a note of
+// an earlier request it returns what that one made. Of two requests at once one waits for the other.
+func claimKey(t *sqldb.Tx, who mapping.Principal, k IdempotencyKey, making string) (made string, err error) {
+	if k.Text == "" {
+		return "", nil
+	}
+	past := t.Horizon - keysKeptFor.Microseconds()
+	n, err := t.Exec(noteKey+` WHERE idempotency.created_us <= $8`, append(noteOfKey(t, who, k, making), past)...)
+	if err != nil {
+		return "", err
+	}
+	if n == 1 {
+		return "", forgetKeys(t)
+	}
+	made, _, err = recallKey(t, who.Tenant, k)
+	return made, err
+}
+
+// rememberKey notes what a request made, in place of any earlier note.
+func rememberKey(t *sqldb.Tx, who mapping.Principal, k IdempotencyKey, made string) error {
+	if k.Text == "" {
+		return nil
+	}
+	if err := t.Put(noteKey, noteOfKey(t, who, k, made)...); err != nil {
+		return err
+	}
+	return forgetKeys(t)
+}
+
+const noteKey = `INSERT INTO idempotency (tenant, route, key_text, sum, made_id, created_us, owner) VALUES ($1, $2, $3, $4, $5, $6, $7)
+ ON CONFLICT (tenant, route, key_text) DO UPDATE SET sum = excluded.sum, made_id = excluded.made_id, created_us = excluded.created_us, owner = excluded.owner`
+
+// noteOfKey returns the parameters of noteKey.
+func noteOfKey(t *sqldb.Tx, who mapping.Principal, k IdempotencyKey, made string) []any {
+	sum := t.Sealed(notNull(k.Sum), colIdempotencySum, who.Tenant, k.Route, k.Text)
+	return []any{who.Tenant, k.Route, k.Text, sum, made, t.Now, who.ID}
+}
+
+func forgetKeys(t *sqldb.Tx) error {
+	return t.Put(`DELETE FROM idempotency WHERE created_us <= $1`, t.Horizon-keysKeptFor.Microseconds())
+}
+
+// CodeRepeated is what a change is refused with that the same request has made before.
+const CodeRepeated = "repeated"
+
+// repeatedRequest refuses a change that an earlier request has made, unless finding that out has failed.
+func repeatedRequest(earlier string, err error) error {
+	if err == nil {
+		err = mapping.Errorf(mapping.Conflict, CodeRepeated, "This request was sent before. It made %q.", earlier)
+	}
+	return err
+}

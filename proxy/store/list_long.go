@@ -1,0 +1,99 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"iter"
+	"math"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+const (
+	// listAtOnce is how many bytes of rows a list holds at a time, but for one row that is longer.
+	listAtOnce = 4 << 20
+	// wholeList is the room of a list that holds all of its rows.
+	wholeList = math.MaxInt
+)
+
+// longList is a list of rows that may be many and long. Which rows it has is decided at once. As many of them as there
+// is room for are kept as they were read; of those after them only the ids are, by which they are read again when the
+// list comes to them.
+type longList[R any] struct {
+	Room int // bytes that may still be kept
+	Rows []R // of the first ids
+	ids  []string
+}
+
+// Full reports whether only the ids of further rows are kept.
+func (l *longList[R]) Full() bool { return l.Room <= 0 }
+
+// Add adds a row of so many bytes.
+func (l *longList[R]) Add(id string, row R, size int) {
+	if !l.Full() {
+		l.Rows = append(l.Rows, row)
+		l.Room -= size
+	}
+	l.ids = append(l.ids, id)
+}
+
+// readRow reads a row anew; sql.ErrNoRows, or NotFound, says that it has gone.
+type readRow[R any] func(t *sqldb.Tx, id string) (row R, size int, err error)
+
+// Each yields the rows in their order. Those that are read again are as they are by then, and those that have gone are
+// left out. It can be ranged over once.
+func (l *longList[R]) Each(ctx context.Context, db *sqldb.DB, read readRow[R]) iter.Seq2[R, error] {
+	return func(yield func(R, error) bool) {
+		var none R
+		for next, left := l.Rows, l.ids[len(l.Rows):]; ; {
+			for i := range next {
+				row := next[i]
+				next[i] = none // what is yielded can go
+				if !yield(row, nil) {
+					return
+				}
+			}
+			if len(left) == 0 {
+				return
+			}
+			var err error
+			if next, left, err = readAgain(ctx, db, left, read); err != nil {
+				yield(none, err)
+				return
+			}
+		}
+	}
+}
+
+// readAgain reads the first of the rows, as many as may be held, and returns which are left.
+func readAgain[R any](ctx context.Context, db *sqldb.DB, ids []string, read readRow[R]) (rows []R, left []string, err error) {
+	err = db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		rows, left = nil, ids
+		for room := listAtOnce; room > 0 && len(left) > 0; left = left[1:] {
+			row, size, err := read(t, left[0])
+			switch {
+			case err == nil:
+				rows, room = append(rows, row), room-size
+			case !errors.Is(err, sql.ErrNoRows) && mapping.Classify(err).Class != mapping.NotFound:
+				return err
+			}
+		}
+		return ctx.Err()
+	})
+	return rows, left, err
+}
+
+// firstColumns reads the first columns of a row of so many, and passes over the others, which may be long.
+func firstColumns(scan func(...any) error, width int, dest ...any) error {
+	return scan(append(dest, make([]any, width-len(dest))...)...)
+}
+
+// failedList returns a list that cannot be read: it yields err and nothing else.
+func failedList[R any](err error) iter.Seq2[R, error] {
+	return func(yield func(R, error) bool) {
+		var none R
+		yield(none, err)
+	}
+}

@@ -1,0 +1,184 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
+)
+
+// Outbox is the completion hooks that are to be delivered, until a while after they were. The sender of webhooks calls
+// it.
+type Outbox struct{ base *base }
+
+// Webhook is a row to be written to the outbox.
+type Webhook struct {
+	URL  string
+	Body []byte
+}
+
+// Delivery is a row of the outbox: one completion hook of one run.
+type Delivery struct {
+	// ID is the same at every attempt: uuid5(run id, "webhook"). A run has one end.
+	ID            string
+	Tenant, RunID string
+	URL           string
+	Body          []byte // nil in lists
+	Attempts      int    // begun so far
+	Error         string // of the newest failed attempt; "" after a success
+	CreatedAt     time.Time
+	Due           time.Time // of the next attempt; zero when there is none
+	Done          time.Time // delivered, or given up when Error is set
+	key           int64
+}
+
+// Dead reports whether the delivery was given up.
+func (d Delivery) Dead() bool { return !d.Done.IsZero() && d.Error != "" }
+
+// addWebhook writes the outbox row of an ending run. The doorbell is rung once it is committed.
+func (b *base) addWebhook(t *sqldb.Tx, at runKey, runID string, w *Webhook) error {
+	if w == nil {
+		return nil
+	}
+	_, err := t.Exec(`INSERT INTO outbox (tenant, run_id, owner, thread_owner, url, body, attempts, error, created_us, due_us, done_us)
+ SELECT r.tenant, $2, r.owner, h.owner, $3, $4, 0, '', $5, $5, 0 FROM runs r JOIN threads h ON h.id = r.thread WHERE r.id = $1`, at.Run, runID, w.URL, t.Sealed(notNull(w.Body), colOutboxBody, runID), t.Now)
+	b.Due(t, dueWebhook)
+	return err
+}
+
+// Changed returns the channel that rings when there may be something new to deliver. It has one listener.
+func (s *Outbox) Changed() <-chan struct{} { return s.base.WebhookBell }
+
+// Claim takes up to limit due deliveries that accept (nil: all) wants, the longest due first: each is due again after
+// lease, should this process not come back to it, and counts as attempted. wait is how long it is until the next one is
+// due (0: none, or those that accept left). All tenants.
+func (s *Outbox) Claim(ctx context.Context, limit int, lease time.Duration, accept func(tenant, url string) bool) (list []Delivery, wait time.Duration, err error) {
+	keys, wait, ahead, err := s.dueDeliveries(ctx, limit, accept)
+	if err == nil && ahead {
+		if err = s.base.DB.Write(ctx, s.takeBack); err == nil {
+			return s.Claim(ctx, limit, lease, accept)
+		}
+	}
+	if err != nil || len(keys) == 0 {
+		return nil, wait, err
+	}
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
+		list = list[:0]
+		for _, key := range keys {
+			d := Delivery{key: key}
+			err := t.Each(`UPDATE outbox SET attempts = attempts + 1, due_us = $2 WHERE id = $1 AND done_us = 0 AND due_us <= $3
+ RETURNING tenant, run_id, url, body, attempts, error, created_us, due_us, done_us`, sqldb.In{key, t.Now + lease.Microseconds(), t.Now}, d.scan)
+			if err != nil {
+				return err
+			}
+			if d.RunID != "" {
+				list = append(list, d)
+			}
+		}
+		return nil
+	})
+	return list, 0, err
+}
+
+// LongestDeliveryWait is the longest time between two attempts, leases included. A delivery that is due later was put
+// off when the clock was ahead.
+const LongestDeliveryWait = time.Hour
+
+// takeBack has deliveries attempted that were put off when the clock was ahead.
+func (s *Outbox) takeBack(t *sqldb.Tx) error {
+	if err := s.base.DB.SetClock(t); err != nil {
+		return err
+	}
+	return t.Put(`UPDATE outbox SET due_us = $2 WHERE done_us = 0 AND due_us > $1`, t.Now+LongestDeliveryWait.Microseconds(), t.Now)
+}
+
+// dueDeliveries looks without the writer. ahead reports whether there is something for takeBack.
+func (s *Outbox) dueDeliveries(ctx context.Context, limit int, accept func(tenant, url string) bool) (keys []int64, wait time.Duration, ahead bool, err error) {
+	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
+		keys, wait = nil, 0
+		if err := t.Get(`SELECT EXISTS (SELECT 1 FROM outbox WHERE done_us = 0 AND due_us > $1)`, sqldb.In{t.Now + LongestDeliveryWait.Microseconds()}, sqldb.Out{&ahead}); err != nil {
+			return err
+		}
+		return t.Until(`SELECT id, tenant, url, due_us FROM outbox WHERE done_us = 0 ORDER BY due_us, id`, nil, func(scan func(...any) error) (bool, error) {
+			var key, due int64
+			var tenant, url string
+			if err := scan(&key, &tenant, &url, &due); err != nil {
+				return false, err
+			}
+			if due > t.Now {
+				wait = time.Duration(due-t.Now) * time.Microsecond
+				return false, nil
+			}
+			if accept == nil || accept(tenant, url) {
+				keys = append(keys, key)
+			}
+			return len(keys) < limit, nil
+		})
+	})
+	return keys, wait, ahead, err
+}
+
+func (d *Delivery) scan(scan func(...any) error) error {
+	var created, due, done int64
+	err := scan(&d.Tenant, &d.RunID, &d.URL, sqldb.Unsealed(&d.Body, colOutboxBody, &d.RunID), &d.Attempts, &d.Error, &created, &due, &done)
+	d.CreatedAt, d.Done = sqldb.TimeOf(created), sqldb.TimeOf(done)
+	if done == 0 {
+		d.Due = sqldb.TimeOf(due)
+	}
+	d.ID = mapping.MessageID(d.RunID, "webhook")
+	return err
+}
+
+// Delivered notes a success. The body is deleted: it is not needed again.
+func (s *Outbox) Delivered(ctx context.Context, d Delivery) error {
+	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = '', body = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Clock().Now, []byte{})
+}
+
+// Failed notes a failed attempt and why; the next one is due after wait.
+func (s *Outbox) Failed(ctx context.Context, d Delivery, why string, wait time.Duration) error {
+	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Clock().Now+wait.Microseconds(), mapping.ToText(why))
+}
+
+// Dead gives a delivery up. Its row stays, with the reason, for a while (Sweep).
+func (s *Outbox) Dead(ctx context.Context, d Delivery, why string) error {
+	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Clock().Now, mapping.ToText(why))
+}
+
+// Returned gives a claimed delivery back as if it had not been tried.
+func (s *Outbox) Returned(ctx context.Context, d Delivery) error {
+	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, attempts = attempts - 1 WHERE id = $1 AND done_us = 0 AND attempts = $3`, d, s.base.DB.Clock().Now, d.Attempts)
+}
+
+func (s *Outbox) settleDelivery(ctx context.Context, text string, d Delivery, args ...any) error {
+	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
+		_, err := t.Exec(text, append(sqldb.In{d.key}, args...)...)
+		return err
+	})
+}
+
+// List returns the caller's deliveries, the newest first, of one run when runID is set; those of a run that was deleted
+// too. limit 0: all.
+func (s *Outbox) List(ctx context.Context, runID string, limit int) (list []Delivery, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT tenant, run_id, url, NULL, attempts, error, created_us, due_us, done_us FROM outbox
+ WHERE tenant = $1 AND ($2 = '' OR run_id = $2) ORDER BY id DESC LIMIT $3`, sqldb.In{tables.TenantOf(ctx), runID, sqldb.LimitOf(limit)}, func(scan func(...any) error) error {
+			var d Delivery
+			err := d.scan(scan)
+			list = append(list, d)
+			return err
+		})
+	})
+	return list, err
+}
+
+// Sweep removes deliveries that succeeded longer than delivered ago, and those that were given up longer than dead ago.
+// All tenants.
+func (s *Outbox) Sweep(ctx context.Context, delivered, dead time.Duration) error {
+	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
+		_, err := t.Exec(`DELETE FROM outbox WHERE done_us > 0 AND ((error = '' AND done_us <= $1) OR (error <> '' AND done_us <= $2))`,
+			t.Horizon-delivered.Microseconds(), t.Horizon-dead.Microseconds())
+		return err
+	})
+}

@@ -1,0 +1,66 @@
+package store
+
+import (
+	"context"
+
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// ownedPage is how many ids a list has at the most.
+const ownedPage = 256
+
+// Threads returns ids of the owner's threads, the oldest first, that come after one of them.
+func (s *Owners) Threads(ctx context.Context, owner, behind string) ([]string, error) {
+	return s.ids(ctx, `SELECT r.thread_id FROM threads r WHERE r.tenant = $1 AND r.owner = $2 AND r.thread_id > $3 ORDER BY r.thread_id LIMIT $4`, owner, behind)
+}
+
+// Crons returns ids of crons that the owner made, in the same way.
+func (s *Owners) Crons(ctx context.Context, owner, behind string) ([]string, error) {
+	return s.ids(ctx, `SELECT r.cron_id FROM crons r WHERE r.tenant = $1 AND r.owner = $2 AND r.cron_id > $3 ORDER BY r.cron_id LIMIT $4`, owner, behind)
+}
+
+// Assistants returns ids of assistants that the owner made, in the same way.
+func (s *Owners) Assistants(ctx context.Context, owner, behind string) ([]string, error) {
+	return s.ids(ctx, `SELECT r.assistant_id FROM assistants r WHERE r.tenant = $1 AND r.owner = $2 AND r.assistant_id > $3 ORDER BY r.assistant_id LIMIT $4`, owner, behind)
+}
+
+func (s *Owners) ids(ctx context.Context, text, owner, behind string) (list []string, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		list = nil
+		return t.Each(text, append(ownerOf(ctx, owner).args(), behind, ownedPage), func(scan func(...any) error) error {
+			var id string
+			err := scan(&id)
+			list = append(list, id)
+			return err
+		})
+	})
+	return list, err
+}
+
+// Guest is a run, or a task that has none, that the owner made on a thread of another's.
+type Guest struct{ ThreadID, ID string }
+
+// GuestRuns returns runs of the owner's on threads of others, after one of them.
+func (s *Owners) GuestRuns(ctx context.Context, owner, behind string) ([]Guest, error) {
+	return s.guests(ctx, `SELECT h.thread_id, r.run_id FROM runs r JOIN threads h ON h.id = r.thread
+ WHERE r.tenant = $1 AND r.owner = $2 AND h.owner <> $2 AND r.run_id > $3 ORDER BY r.run_id LIMIT $4`, owner, behind)
+}
+
+// GuestTasks returns tasks of the owner's on threads of others, after one of them.
+func (s *Owners) GuestTasks(ctx context.Context, owner, behind string) ([]Guest, error) {
+	return s.guests(ctx, `SELECT h.thread_id, r.task_id FROM tasks r JOIN threads h ON h.id = r.thread
+ WHERE r.tenant = $1 AND r.owner = $2 AND h.owner <> $2 AND r.task_id > $3 ORDER BY r.task_id LIMIT $4`, owner, behind)
+}
+
+func (s *Owners) guests(ctx context.Context, text, owner, behind string) (list []Guest, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		list = nil
+		return t.Each(text, append(ownerOf(ctx, owner).args(), behind, ownedPage), func(scan func(...any) error) error {
+			var g Guest
+			err := scan(&g.ThreadID, &g.ID)
+			list = append(list, g)
+			return err
+		})
+	})
+	return list, err
+}

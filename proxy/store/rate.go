@@ -1,0 +1,68 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// Rates are the rates that the bridges of one database share: see limit.Ledger. They belong to no tenant. Package limit
+// knows how high a rate is.
+type Rates struct{ base *base }
+
+// clockSetBack is by how many microseconds a line is used up beyond the present where the clock was set back.
+// Operations that end in another order than they began are much closer.
+const clockSetBack = 60_000_000
+
+// Take shortens by cost a line that grows with the clock of the database up to span. wait, where it is not zero, is how
+// long it will be too short; then nothing was taken. A cost below zero gives back. A row has the moment up to which its
+// line is used up, and one that is not there has a whole line. What was taken may be lost with the machine. Where the
+// clock was set back, the line is empty and grows from now on.
+func (s *Rates) Take(ctx context.Context, name string, cost, span time.Duration) (wait time.Duration, err error) {
+	lost, long := cost.Microseconds(), span.Microseconds()
+	if cost >= 0 {
+		lost = max(1, lost)
+	}
+	err = s.base.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+		wait = 0
+		if _, err := t.Exec(`INSERT INTO rates (name, at_us) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, name, t.Now-long); err != nil {
+			return err
+		}
+		var used int64
+		err := t.Get(`UPDATE rates SET at_us = CASE WHEN at_us < CAST($2 AS BIGINT) THEN CAST($2 AS BIGINT) ELSE at_us END + CAST($3 AS BIGINT)
+ WHERE name = $1 AND CASE WHEN at_us < CAST($2 AS BIGINT) THEN CAST($2 AS BIGINT) ELSE at_us END + CAST($3 AS BIGINT) <= CAST($4 AS BIGINT) RETURNING at_us`,
+			sqldb.In{name, t.Now - long, lost, t.Now}, sqldb.Out{&used})
+		if !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		if err := t.Get(`SELECT at_us FROM rates WHERE name = $1`, sqldb.In{name}, sqldb.Out{&used}); err != nil {
+			return err
+		}
+		if used > t.Now+clockSetBack {
+			used = t.Now
+			err = t.Put(`UPDATE rates SET at_us = CAST($2 AS BIGINT) WHERE name = $1`, name, used)
+		} else {
+			err = nil
+		}
+		wait = time.Duration(max(1, max(used, t.Now-long)+lost-t.Now)) * time.Microsecond
+		return err
+	})
+	return wait, err
+}
+
+// Left returns how long a line is, span at most.
+func (s *Rates) Left(ctx context.Context, name string, span time.Duration) (left time.Duration, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		used := t.Now - span.Microseconds()
+		err := t.Get(`SELECT at_us FROM rates WHERE name = $1`, sqldb.In{name}, sqldb.Out{&used})
+		if errors.Is(err, sql.ErrNoRows) {
+			err = nil
+		}
+		left = min(span, max(0, time.Duration(t.Now-used)*time.Microsecond))
+		return err
+	})
+	return left, err
+}

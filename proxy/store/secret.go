@@ -1,0 +1,38 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// Secrets are what the bridges over one database sign with.
+type Secrets struct{ base *base }
+
+// secretBytes is the size of a secret, that of a key of HMAC-SHA256.
+const secretBytes = 32
+
+// Get returns the secret of a name, which is made at the first call. It belongs to no tenant.
+func (s *Secrets) Get(ctx context.Context, name string) (value []byte, err error) {
+	read := func(t *sqldb.Tx) error {
+		return t.Get(`SELECT value FROM secrets WHERE name = $1`, sqldb.In{name}, sqldb.Out{sqldb.Unsealed(&value, colSecretValue, name)})
+	}
+	// Nearly always it is there: reading must not need a writable disk.
+	if err = s.base.DB.ReadOne(ctx, read); !errors.Is(err, sql.ErrNoRows) {
+		return value, err
+	}
+	fresh := make([]byte, secretBytes)
+	if _, err = rand.Read(fresh); err != nil {
+		return nil, err
+	}
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
+		if _, err := t.Exec(`INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, name, t.Sealed(fresh, colSecretValue, name)); err != nil {
+			return err
+		}
+		return read(t)
+	})
+	return value, err
+}

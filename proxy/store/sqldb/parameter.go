@@ -1,0 +1,49 @@
+package sqldb
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// In and Out are the parameters of a statement and where its columns go.
+type (
+	In  = []any
+	Out = []any
+)
+
+// Micros returns a time as a column holds it: microseconds UTC, 0 for the zero time.
+func Micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+// Number returns a truth value as a column holds it: 1 for true, 0 for false.
+func Number(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Params returns n parameters from $from on as "$3,$4".
+func Params(from, n int) string {
+	parts := make([]string, n)
+	for i := range parts {
+		parts[i] = "$" + strconv.Itoa(from+i)
+	}
+	return strings.Join(parts, ",")
+}
+
+// LimitOf returns the parameter of a LIMIT; 0 is none.
+//
+// Statements write LIMIT CAST($1 AS BIGINT): SQLite looks at a bare bound LIMIT while it plans, and for that plans anew
+// at every execution.
+func LimitOf(n int) int64 {
+	if n <= 0 {
+		return 1 << 62
+	}
+	return int64(n)
+}

@@ -1,0 +1,21 @@
+package tables
+
+import (
+	"database/sql"
+	"errors"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// NotFound returns the NotFound that names what is missing where err is sql.ErrNoRows, else err.
+func NotFound(err error, code, noun, id string) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return mapping.Errorf(mapping.NotFound, code, "There is no %s %q.", noun, id)
+	}
+	return err
+}
+
+// NoThread is NotFound of a thread.
+func NoThread(err error, id string) error {
+	return NotFound(err, mapping.CodeThreadNotFound, "thread", id)
+}

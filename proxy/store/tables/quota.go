@@ -1,0 +1,137 @@
+package tables
+
+import (
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// The limits of what is kept.
+const (
+	QuotaThreads = "threads"
+	QuotaCrons   = "crons"
+	QuotaItems   = "items"
+	QuotaFiles   = "files"
+	QuotaDisk    = "disk" // bytes of files, with those that runs replaced, and of the values of items
+)
+
+// The values of Quota.Of.
+const (
+	QuotaOfKey    = "key"
+	QuotaOfTenant = "tenant"
+)
+
+// Quota is how much of something a key or a tenant may keep.
+type Quota struct {
+	Of, Name string // OfKey or OfTenant, and which
+	Most     int64
+	Place    string // where it is written
+}
+
+func (q Quota) row(limit string) string { return q.Of + "/" + limit + "/" + q.Name }
+
+// AllowedQuotas returns the quotas of a limit for what belongs to a key of a tenant.
+type AllowedQuotas func(limit, tenant, owner string) []Quota
+
+// Quotas counts. Safe for concurrent use.
+type Quotas struct {
+	allowed AllowedQuotas
+	refused func(limit, of string)
+	full    *fullness
+}
+
+// NewQuotas returns Quotas. allowed may be nil: then nothing is counted. refused, which may be nil, is called at each
+// refusal.
+func NewQuotas(allowed AllowedQuotas, refused func(limit, of string)) *Quotas {
+	if allowed == nil {
+		allowed = func(string, string, string) []Quota { return nil }
+	}
+	if refused == nil {
+		refused = func(string, string) {}
+	}
+	return &Quotas{allowed: allowed, refused: refused, full: newFullness()}
+}
+
+// Added counts n more of a key's, which t has added already, and refuses with an error of class Limited what is too
+// many. Bridges that add at once wait for each other, so that no quota is passed.
+func (k *Quotas) Added(t *sqldb.Tx, limit, tenant, owner string, n int64) error {
+	for _, q := range k.allowed(limit, tenant, owner) {
+		there, err := raiseCount(t, q.row(limit), n, q.Most)
+		if err == nil && !there {
+			err = k.recount(t, limit, tenant, q)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Noted counts n more of a key's, and refuses none: it is for what is done already.
+func (k *Quotas) Noted(t *sqldb.Tx, limit, tenant, owner string, n int64) error {
+	for _, q := range k.allowed(limit, tenant, owner) {
+		if err := t.Put(`UPDATE quota_counts SET n = n + CAST($2 AS BIGINT) WHERE name = $1`, q.row(limit), n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// raiseCount adds to a count that does not pass the quota by it. The count is no less than what is there.
+func raiseCount(t *sqldb.Tx, row string, n, most int64) (bool, error) {
+	changed, err := t.Exec(`UPDATE quota_counts SET n = n + CAST($2 AS BIGINT) WHERE name = $1 AND n + CAST($2 AS BIGINT) <= CAST($3 AS BIGINT)`, row, n, most)
+	return changed > 0, err
+}
+
+// recount counts what is there, with what t has added.
+func (k *Quotas) recount(t *sqldb.Tx, limit, tenant string, q Quota) error {
+	if wait := k.full.wait(q.row(limit)); wait > 0 {
+		return k.refuseUncounted(limit, q, wait)
+	}
+	// The row is locked before anything is counted: another addition comes after.
+	if _, err := t.Exec(`INSERT INTO quota_counts (name, n) VALUES ($1, 0) ON CONFLICT (name) DO UPDATE SET n = quota_counts.n`, q.row(limit)); err != nil {
+		return err
+	}
+	began := time.Now()
+	n, err := Usage(t, limit, q.Of, tenant, q.Name, q.Most+1)
+	if err != nil {
+		return err
+	}
+	if n > q.Most {
+		k.full.note(q.row(limit), time.Since(began))
+		return k.refuse(limit, q)
+	}
+	return t.Put(`UPDATE quota_counts SET n = $2 WHERE name = $1`, q.row(limit), n)
+}
+
+// quotaNouns are what is counted, for people, and what to do about it.
+var quotaNouns = map[string][2]string{
+	QuotaThreads: {"threads", "Delete threads that are not needed"},
+	QuotaCrons:   {"crons", "Delete one that is not needed"},
+	QuotaItems:   {"items in the store", "Delete items that are not needed"},
+	QuotaFiles:   {"files", "Delete threads whose files are not needed"},
+	QuotaDisk:    {"bytes of files and items", "Delete items, or threads with their files, that are not needed"},
+}
+
+func (k *Quotas) refuse(limit string, q Quota) error {
+	k.refused(limit, q.Of)
+	e := mapping.Errorf(mapping.Limited, "quota_"+limit, "%s %q may keep %d %s (%s), and this would be more. %s, or have the quota raised; to wait does not help.",
+		whose(q), q.Name, q.Most, quotaNouns[limit][0], q.Place, quotaNouns[limit][1])
+	e.Wait = mapping.NoWait
+	return e
+}
+
+// refuseUncounted refuses at a quota that was full when it was last counted, and what was deleted since may have made
+// room.
+func (k *Quotas) refuseUncounted(limit string, q Quota, wait time.Duration) error {
+	k.refused(limit, q.Of)
+	e := mapping.Errorf(mapping.Limited, "quota_"+limit, "%s %q may keep %d %s (%s), and had as many when they were last counted, which takes long. %s, or have the quota raised; they are counted again in %s.",
+		whose(q), q.Name, q.Most, quotaNouns[limit][0], q.Place, quotaNouns[limit][1], wait.Round(time.Millisecond))
+	e.Wait = wait
+	return e
+}
+
+func whose(q Quota) string {
+	return map[string]string{QuotaOfKey: "Key", QuotaOfTenant: "Tenant"}[q.Of]
+}

@@ -1,0 +1,32 @@
+package tables
+
+import (
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// ThreadKey returns the key of a thread's row.
+func ThreadKey(t *sqldb.Tx, sc Scope, id string) (key int64, err error) {
+	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.Tenant, id)
+	err = t.Get(`SELECT h.id FROM threads h WHERE `+where, args, sqldb.Out{&key})
+	return key, NoThread(err, id)
+}
+
+// LockThread keeps other operations away from a thread until this one is over. What decides about a thread and its runs
+// is read after it. The row of a thread's numbers stands for the thread; it is taken before rows of runs in each
+// operation, so that no two operations wait for each other. A single writer needs none of that.
+func LockThread(t *sqldb.Tx, thread int64) error {
+	if !t.Shared() {
+		return nil
+	}
+	return t.Put(`SELECT 1 FROM thread_seq WHERE thread = $1 FOR UPDATE`, thread)
+}
+
+// DeleteAll runs statements that each remove what hangs on one row, by the key of that row.
+func DeleteAll(t *sqldb.Tx, key int64, parts []string) error {
+	for _, text := range parts {
+		if err := t.Put(text, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
