@@ -169,11 +169,11 @@ func (s sayings) answer(ctx context.Context, t mapping.Thread, n adapter.NewInte
 	if err != nil {
 		return said, false, err
 	}
-	turn, err := s.stepper.Enter(ctx, task, agent, n.Ref.Flavour)
+	turn, err := s.stepper.Acquire(ctx, task, agent, n.Ref.Flavour)
 	if err != nil {
 		return said, false, err
 	}
-	defer turn.GiveBack()
+	defer turn.Release()
 	if said, done, err := s.again(ctx, n); done || err != nil { // while we waited for our turn
 		return said, done, err
 	}

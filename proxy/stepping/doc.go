@@ -4,7 +4,7 @@
 //
 // Package service calls it, and the face of tasks through that. It knows no dialect and no HTTP, and executes no run.
 //
-// A Turn is the right to one POST for a step of a task; POSTs of one task take turns. The work of the task so far
+// A StepLock is the right to one POST for a step of a task; POSTs of one task take turns. The work of the task so far
 // stands in its session, a fold of the log that may be dropped at any time. The task is in one of six states:
 //
 //	state      | the task                              | leaves it

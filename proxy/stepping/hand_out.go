@@ -33,23 +33,23 @@ type idleTimers interface{ StartIdleTimer(r mapping.Run) }
 
 // next hands out the step that is due, once there is one. The turn is given back with the hand-out, or at once where
 // there is none.
-func (s *handOuts) next(ctx context.Context, turn *Turn, req adapter.StepRequest) (adapter.Handout, error) {
+func (s *handOuts) next(ctx context.Context, turn *StepLock, req adapter.StepRequest) (adapter.Handout, error) {
 	p := turn.request(req)
 	step, err := s.claimNextStep(ctx, p)
 	if err != nil {
 		s.conclude(turn)
 		return adapter.Handout{}, err
 	}
-	return s.handOut(ctx, turn, p, step)
+	return s.deliver(ctx, turn, p, step)
 }
 
 // conclude gives the turn back. It begins the idle clock of a run that goes on by itself, with any outcome of the POST:
 // a client has to ask for the run's steps.
-func (s *handOuts) conclude(turn *Turn) {
+func (s *handOuts) conclude(turn *StepLock) {
 	if _, r, _, active := turn.ses.current(); active && turn.ses.Mode() != mapping.SteppingLockstep {
 		s.engine.StartIdleTimer(r)
 	}
-	turn.GiveBack()
+	turn.Release()
 }
 
 // claimNextStep is the step that is due and that no other process is handing out. When it returns, the step counts as
@@ -89,8 +89,8 @@ func (s *handOuts) reserve(ctx context.Context, p *stepRequest, step mapping.Ste
 	return ok, err
 }
 
-// handOut completes a step whose hand-out is noted.
-func (s *handOuts) handOut(ctx context.Context, turn *Turn, p *stepRequest, step mapping.Step) (adapter.Handout, error) {
+// deliver completes a step whose hand-out is noted.
+func (s *handOuts) deliver(ctx context.Context, turn *StepLock, p *stepRequest, step mapping.Step) (adapter.Handout, error) {
 	ses, again := p.ses, step.N < p.n
 	detached, over := context.WithoutCancel(ctx), sync.Once{}
 	settle := func(do func(context.Context, *session, int)) func() {

@@ -14,7 +14,7 @@ type session struct {
 	key   sessionKey
 	users int // callers that hold it; guarded by sessions.mu
 	agent *engine.Agent
-	turn  chan struct{} // full while a caller has its Turn; first come, first served
+	turn  chan struct{} // full while a caller has its StepLock; first come, first served
 
 	mu   sync.Mutex // held for all that follows
 	task mapping.Task

@@ -51,8 +51,8 @@ func (p *stepRequest) text() (string, bool) {
 	}
 }
 
-// spelled is an answer in the question's own form, nil for none.
-func (p *stepRequest) spelled() json.RawMessage {
+// explicitAnswer is an answer in the question's own form, nil for none.
+func (p *stepRequest) explicitAnswer() json.RawMessage {
 	return rule.ReadTaskExtra(p.req.AdditionalInput).Resume
 }
 

@@ -71,7 +71,7 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, planner Planner, 
 // A step that the agent failed at is a step. An error says that there is none: Conflict where another task of the
 // thread has to be finished first, and what ends ctx.
 func (s *Stepper) Step(ctx context.Context, task mapping.Task, agent *engine.Agent, flavour mapping.Flavour, req adapter.StepRequest) (adapter.Handout, error) {
-	turn, err := s.Enter(ctx, task, agent, flavour)
+	turn, err := s.Acquire(ctx, task, agent, flavour)
 	if err != nil {
 		return adapter.Handout{}, err
 	}

@@ -85,7 +85,7 @@ func (s *taskRuns) answer(ctx context.Context, p *stepRequest, question []mappin
 	text, given := p.text()
 	silent := false // the client said nothing
 	tr := &TaskRun{Task: p.ses.Task(), Stepping: p.ses.Mode(), Asked: question, AskedBy: p.ses.newestRun()}
-	if !given && p.spelled() == nil {
+	if !given && p.explicitAnswer() == nil {
 		text = p.ses.agent.Config.Stepping.AutoAnswer
 		if p.req.Input != nil && strings.TrimSpace(*p.req.Input) != "" {
 			text = *p.req.Input
@@ -114,7 +114,7 @@ func (s *taskRuns) answer(ctx context.Context, p *stepRequest, question []mappin
 
 // resume is the resume value: what the client spelled out, or its words in the form of the question.
 func (p *stepRequest) resume(question []mapping.Interrupt, text string) json.RawMessage {
-	if spelled := p.spelled(); spelled != nil {
+	if spelled := p.explicitAnswer(); spelled != nil {
 		return spelled
 	}
 	if len(question) == 1 || question[0].Nameless { // the agent asks the next one again

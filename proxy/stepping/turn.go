@@ -16,8 +16,8 @@ import (
 // hand-out, nor of a run whose id is not known here.
 const turnPoll = 50 * time.Millisecond
 
-// Turn is the right to one POST for a step of a task; POSTs of one task take turns. Used by one goroutine.
-type Turn struct {
+// StepLock is the right to one POST for a step of a task; POSTs of one task take turns. Used by one goroutine.
+type StepLock struct {
 	loader   *loader
 	runs     *taskRuns
 	ses      *session
@@ -25,9 +25,9 @@ type Turn struct {
 	giveBack func()
 }
 
-// Enter returns the caller's Turn, after those of the callers that came before. GiveBack must follow. It fails when ctx
+// Acquire returns the caller's Turn, after those of the callers that came before. GiveBack must follow. It fails when ctx
 // ends. Runs that are made have the flavour.
-func (s *Stepper) Enter(ctx context.Context, task mapping.Task, agent *engine.Agent, flavour mapping.Flavour) (*Turn, error) {
+func (s *Stepper) Acquire(ctx context.Context, task mapping.Task, agent *engine.Agent, flavour mapping.Flavour) (*StepLock, error) {
 	ses, err := s.loader.session(ctx, task, agent)
 	if err != nil {
 		return nil, err
@@ -36,19 +36,19 @@ func (s *Stepper) Enter(ctx context.Context, task mapping.Task, agent *engine.Ag
 	if err != nil {
 		return nil, err
 	}
-	return &Turn{loader: s.loader, runs: s.runs, ses: ses, flavour: flavour, giveBack: giveBack}, nil
+	return &StepLock{loader: s.loader, runs: s.runs, ses: ses, flavour: flavour, giveBack: giveBack}, nil
 }
 
-// GiveBack lets the next caller have its turn. Further calls do nothing.
-func (t *Turn) GiveBack() { t.giveBack() }
+// Release lets the next caller have its turn. Further calls do nothing.
+func (t *StepLock) Release() { t.giveBack() }
 
-func (t *Turn) request(req adapter.StepRequest) *stepRequest {
+func (t *StepLock) request(req adapter.StepRequest) *stepRequest {
 	return &stepRequest{ses: t.ses, req: req, flavour: t.flavour}
 }
 
 // Answer answers the task's open question with words that are no request for a step. The steps that follow are handed
 // out as any others. key is of the run that is made; ok is false when there is no question.
-func (t *Turn) Answer(ctx context.Context, input *string, additional json.RawMessage, key idempotency.Key) (run mapping.Run, ok bool, err error) {
+func (t *StepLock) Answer(ctx context.Context, input *string, additional json.RawMessage, key idempotency.Key) (run mapping.Run, ok bool, err error) {
 	p := t.request(adapter.StepRequest{Input: input, AdditionalInput: additional})
 	p.runKey = key
 	if err := t.loader.catchUp(ctx, p.ses); err != nil {
