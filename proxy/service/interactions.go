@@ -169,15 +169,15 @@ func (s sayings) answer(ctx context.Context, t mapping.Thread, n adapter.NewInte
 	if err != nil {
 		return said, false, err
 	}
-	turn, err := s.stepper.Acquire(ctx, task, agent, n.Ref.Flavour)
+	lock, err := s.stepper.Acquire(ctx, task, agent, n.Ref.Flavour)
 	if err != nil {
 		return said, false, err
 	}
-	defer turn.Release()
-	if said, done, err := s.again(ctx, n); done || err != nil { // while we waited for our turn
+	defer lock.Release()
+	if said, done, err := s.again(ctx, n); done || err != nil { // while we waited for the lock
 		return said, done, err
 	}
-	run, ok, err := turn.Answer(ctx, n.Input, n.AdditionalInput, keyOfInteraction(n))
+	run, ok, err := lock.Answer(ctx, n.Input, n.AdditionalInput, keyOfInteraction(n))
 	if !ok || err != nil {
 		return said, false, err
 	}
