@@ -149,15 +149,15 @@ func (s *Service) answerOnTopic(ctx context.Context, t mapping.Thread, n adapter
 	if err != nil {
 		return said, false, err
 	}
-	turn, err := s.stepper.Enter(ctx, task, agent, n.Ref.Flavour)
+	lock, err := s.stepper.Acquire(ctx, task, agent, n.Ref.Flavour)
 	if err != nil {
 		return said, false, err
 	}
-	defer turn.GiveBack()
-	if said, done, err := s.repeatedInteraction(ctx, n); done || err != nil { // while we waited for our turn
+	defer lock.Release()
+	if said, done, err := s.repeatedInteraction(ctx, n); done || err != nil { // while we waited for the lock
 		return said, done, err
 	}
-	run, ok, err := turn.Answer(ctx, n.Input, n.AdditionalInput, keyOfInteraction(n))
+	run, ok, err := lock.Answer(ctx, n.Input, n.AdditionalInput, keyOfInteraction(n))
 	if !ok || err != nil {
 		return said, false, err
 	}

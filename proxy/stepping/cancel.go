@@ -11,70 +11,53 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// canceller ends tasks.
-type canceller struct {
-	loader *loader
-	maker  runMaker
-	runs   *store.Runs
-	tasks  *store.Tasks
-	engine runCanceller
-}
-
-// runCanceller ends runs; engine.Engine implements it.
-type runCanceller interface {
-	Cancel(ctx context.Context, r *mapping.Run, how engine.Cancellation) error
-}
-
-// Cancel ends the task: its runs, or where none is active and it has not ended, a run that never starts, of the
-// flavour. A task that has ended stays as it is.
-func (s *canceller) Cancel(ctx context.Context, task mapping.Task, agent *engine.Agent, flavour mapping.Flavour) error {
+// Cancel cancels the runs of a task. If none is active and the task has not ended, it creates and cancels a run of the
+// flavour that never starts. It does nothing to a task that has ended.
+func (s *Stepper) Cancel(ctx context.Context, task mapping.Task, agent *engine.Agent, flavour mapping.Flavour) error {
 	for {
-		active, err := s.toCancel(ctx, task, agent, flavour)
+		active, err := s.runsToCancel(ctx, task, agent, flavour)
 		if err == nil {
 			return s.cancelAll(ctx, active)
 		}
 		if mapping.Classify(err).Code != store.CodeTaskMoved {
 			return err
 		}
-		if err := pause.For(ctx, turnPoll); err != nil { // a run was made meanwhile: that one is cancelled
+		if err := pause.For(ctx, sharedPoll); err != nil { // a run was created in the meantime and is cancelled instead
 			return err
 		}
-		if task, err = s.tasks.Get(ctx, task.ID); err != nil {
+		if task, err = s.store.Tasks.Get(ctx, task.ID); err != nil {
 			return err
 		}
 	}
 }
 
-// toCancel are the runs whose end is the task's, newest first.
-func (s *canceller) toCancel(ctx context.Context, task mapping.Task, agent *engine.Agent, flavour mapping.Flavour) ([]mapping.Run, error) {
-	ses, err := s.loader.session(ctx, task, agent)
+// runsToCancel returns the runs to cancel, newest first.
+func (s *Stepper) runsToCancel(ctx context.Context, task mapping.Task, agent *engine.Agent, flavour mapping.Flavour) ([]mapping.Run, error) {
+	ses, err := s.session(ctx, task, agent)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.loader.upToDate(ctx, ses); err != nil {
+	if err := s.upToDate(ctx, ses); err != nil {
 		return nil, err
 	}
 	newest := ses.newestRun().ID
-	active, err := s.runs.List(ctx, mapping.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, Status: []mapping.RunStatus{mapping.RunPending, mapping.RunRunning}})
+	active, err := s.store.Runs.List(ctx, mapping.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, Status: []mapping.RunStatus{mapping.RunPending, mapping.RunRunning}})
 	if err != nil || len(active) > 0 {
 		return active, err
 	}
 	if state := ses.State(); state != taskUnstarted && state != taskAsked {
 		return nil, nil
 	}
-	r, err := s.neverStarting(ctx, ses, newest, flavour)
+	// The task has no step yet or waits for an answer. The end of a run that never starts is what later POSTs get.
+	n := adapter.RunRequest{ThreadID: ses.Task().ThreadID, Flavour: flavour, Multitask: mapping.StrategyEnqueue, RunAfter: time.Hour}
+	tr := &TaskRun{Task: ses.Task(), Stepping: ses.Mode(), newest: newest}
+	r, err := s.begin(ctx, ses, n, tr, nil, store.IdempotencyKey{})
 	return []mapping.Run{r}, err
 }
 
-// neverStarting makes a run that does not start, for a task that is cancelled before its first step or while it waits
-// for an answer: its end is what later steps answer.
-func (s *canceller) neverStarting(ctx context.Context, ses *session, newest string, flavour mapping.Flavour) (mapping.Run, error) {
-	n := adapter.RunRequest{ThreadID: ses.Task().ThreadID, Flavour: flavour, Multitask: mapping.StrategyEnqueue, RunAfter: time.Hour}
-	return s.maker.start(ctx, ses, n, &TaskRun{Task: ses.Task(), Stepping: ses.Mode(), newest: newest}, nil, store.IdempotencyKey{})
-}
-
-func (s *canceller) cancelAll(ctx context.Context, active []mapping.Run) error {
-	for _, r := range active { // newest first: none that waits gets its turn
+// cancelAll cancels the newest run first, so that no waiting one starts.
+func (s *Stepper) cancelAll(ctx context.Context, active []mapping.Run) error {
+	for _, r := range active {
 		err := s.engine.Cancel(ctx, &r, engine.Cancellation{Reason: mapping.CancelledByRequest})
 		if class := mapping.Classify(err).Class; err != nil && class != mapping.Conflict && class != mapping.NotFound {
 			return err

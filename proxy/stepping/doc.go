@@ -1,39 +1,40 @@
-// Package stepping hands out the steps of tasks, one POST at a time. The client of a task asks for a step and does not
-// see that runs are behind it: the first POST starts one, a POST after a question answers it, and one with further
-// words lets the task go on.
+// Package stepping hands out the steps of tasks, one POST at a time. The client of a task asks for steps and sees no
+// runs: the first POST starts a run, a POST after a question answers it, and a POST with further input continues the
+// task.
 //
-// Package service calls it, and the face of tasks through that. It knows no dialect and no HTTP, and executes no run.
+// Package service calls it, on behalf of the face of tasks. It knows no dialect and no HTTP, and executes no run.
 //
-// A Turn is the right to one POST for a step of a task; POSTs of one task take turns. The work of the task so far
-// stands in its session, a fold of the log that may be dropped at any time. The task is in one of six states:
+// A StepLock is the right to serve one POST of a task. The task's steps are in its session, a fold of the log that may
+// be dropped at any time. The task is in one of six states:
 //
-//	state      | the task                              | leaves it
+//	state      | the task                              | next state
 //	unstarted  | has no run                            | a run is found: running
-//	running    | has a run that waits or goes on       | its question: asking; its end: asked, done or cancelled
-//	asking     | has a run that asked and is not over  | another attempt: running; its end: asked, done or cancelled
+//	running    | has a run that is queued or runs      | its question: asking; its end: asked, done or cancelled
+//	asking     | has a run that asked, not yet ended   | another attempt: running; its end: asked, done or cancelled
 //	asked      | has ended with a question             | a run is found: running
 //	done       | has ended                             | a run is found: running
 //	cancelled  | was cancelled                         | a run is found: running
 //
-// A run is found when a POST makes it, and when another process or the other face did. In the code the table is
-// transitions. A POST whose step is not there yet does what the state asks for:
+// A run is found if a POST, another process or the other face created it. In the code the table is transitions. A POST
+// whose step is not there yet does one of these (advance):
 //
 //	unstarted  | starts the task's first run
-//	running    | waits for the thread, then for the step; in lockstep it asks the agent for it
+//	running    | waits for the thread, then for the step; in lockstep it requests the step from the agent
 //	asking     | waits for the end, so that the other face can answer, too
-//	asked      | answers with the client's words, or the default answer
-//	done       | makes a follow-up of the client's words; without words, the last step again
-//	cancelled  | the last step again
+//	asked      | answers with the client's input, or the default answer
+//	done       | starts a follow-up run of the client's input; without input, returns the last step again
+//	cancelled  | returns the last step again
 //
-// Start reading at Stepper.Step, and at progress.advance for the second table.
+// Start reading at Stepper.Step. It acquires the lock, claims the step that is due (claimStep, advance) and delivers
+// it.
 //
-// Which step is the last is decided by rule.StepFolder. Here it is taken back, when a follow-up run comes
-// (takeBackLast), or confirmed against other processes (handOuts.reserve).
+// rule.StepFolder decides which step is the last. This package takes that back if a follow-up run comes (takeBackLast),
+// and checks it against other processes (reserve).
 //
-// A step is counted and flushed before the first byte of its answer leaves (Tasks.HandOut), and the count is taken back
-// where the answer could not be written (Handout.Release without Confirm). The other order would hand a step out twice
-// after a death in between, and lose the words of the client's next POST. This order has a gap, too: a death between
-// commit and write leaves a client without Idempotency-Key one step short, which is in the list of steps. The turn is
-// given back by Confirm or Release, never by the request's context, which clients end as soon as they have read the
-// answer.
+// A step is counted and flushed before the first byte of its answer leaves (Tasks.HandOut). The count is undone if the
+// answer could not be written (Handout.Release without Confirm). In the other order, a process that dies in between
+// would hand out a step twice and lose the input of the client's next POST. This order has a gap, too: if the process
+// dies between commit and write, a client without Idempotency-Key misses a step, which is in the list of steps. The
+// lock is released by Confirm or Release and never by the request's context, which clients end as soon as they have
+// read the answer.
 package stepping

@@ -3,61 +3,66 @@ package stepping
 import (
 	"sync"
 
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// session is a task as its steps are asked for: its runs, folded into numbered steps. It is a fold of what is stored,
-// and can be dropped at any time when no caller uses it.
+// session holds the runs of a task, folded into numbered steps. It is made of what is stored, and can be dropped at any
+// time while no caller uses it. Safe for concurrent use.
 type session struct {
 	key   sessionKey
-	users int // callers that hold it; guarded by sessions.mu
 	agent *engine.Agent
-	turn  chan struct{} // full while a caller has its Turn; first come, first served
+	lock  chan struct{} // full while a StepLock is held; first come, first served
+	users int           // callers that hold or wait for the lock; guarded by sessions.mu
 
-	mu   sync.Mutex // held for all that follows
+	mu   sync.Mutex // guards the fields below
 	task mapping.Task
 	taskFold
-	requests map[int]store.StepRequest // what the steps were fetched with
+	requests map[int]store.StepRequest // the POSTs that fetched the steps
 }
 
 func emptySession(task mapping.Task, agent *engine.Agent, mode mapping.Stepping) *session {
-	ses := &session{key: sessionKey{task.Tenant, task.ID}, agent: agent, task: task, turn: make(chan struct{}, 1), requests: map[int]store.StepRequest{}}
+	ses := &session{key: sessionKey{task.Tenant, task.ID}, agent: agent, task: task, lock: make(chan struct{}, 1), requests: map[int]store.StepRequest{}}
 	ses.taskFold = newTaskFold(task.ID, mode)
 	return ses
 }
 
-// State returns how the task stands.
+// config returns the settings of the task's agent for its steps.
+func (s *session) config() config.Stepping { return s.agent.Config.Stepping }
+
+// State returns the state of the task.
 func (s *session) State() taskState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state
 }
 
-// Task returns the session's task as it stands.
+// Task returns the task with its present count of steps.
 func (s *session) Task() mapping.Task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.task
 }
 
-// Mode returns the mode in which the task's steps are asked for.
+// Mode returns the task's stepping mode.
 func (s *session) Mode() mapping.Stepping {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mode
 }
 
-// endingQuestion reports whether step n asks a question and the run that asks is still being ended. Before that is done
-// its answer could not be taken through another face.
+// endingQuestion reports whether step n asks a question whose run has not ended yet. Until it has, the other face could
+// not accept an answer.
 func (s *session) endingQuestion(n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state == taskAsking && n == len(s.steps)
 }
 
-// current is the run to be folded next; ok is false when there is none.
+// current returns the run to be folded next, its index and its last folded event. ok is false if there is none.
 func (s *session) current() (i int, r mapping.Run, after int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +72,7 @@ func (s *session) current() (i int, r mapping.Run, after int64, ok bool) {
 	return s.feeding, s.runs[s.feeding], s.last, true
 }
 
-// newestRun is the task's newest run that this session knows; zero for none.
+// newestRun returns the newest run that this session knows, zero for none.
 func (s *session) newestRun() mapping.Run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +82,7 @@ func (s *session) newestRun() mapping.Run {
 	return s.runs[len(s.runs)-1]
 }
 
-// losses are those of one of the task's runs.
+// losses returns the losses of one of the task's runs.
 func (s *session) losses(runID string) []mapping.Loss {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +104,7 @@ func (s *session) step(n int) (mapping.Step, bool) {
 	return s.steps[n-1], true
 }
 
-// standing is how the task stands: its state, what it has asked, and its newest released step, zero for none.
+// standing returns the task's state, its open questions, and its newest released step, zero for none.
 func (s *session) standing() (state taskState, question []mapping.Interrupt, last mapping.Step) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +114,7 @@ func (s *session) standing() (state taskState, question []mapping.Interrupt, las
 	return s.state, s.question, last
 }
 
-// all are the released steps and the held one, with what fetched them.
+// all returns the released steps and the held one, with the inputs of the POSTs that fetched them.
 func (s *session) all() []mapping.Step {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,8 +133,8 @@ func (s *session) all() []mapping.Step {
 	return list
 }
 
-// noteFetched is what a step is told to have been asked for with: what fetched it first, where it was handed out
-// before, else this request. It shows in reads from now on: a client may read the step before the POST is over.
+// noteFetched records the request that fetched a step, unless the step was handed out before, and returns the recorded
+// one. Reads show it from now on, because a client may read the step before the POST is over.
 func (s *session) noteFetched(n int, r store.StepRequest, again bool) store.StepRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,17 +144,97 @@ func (s *session) noteFetched(n int, r store.StepRequest, again bool) store.Step
 	return s.requests[n]
 }
 
-// noteHandOut notes that step n is being handed out; undoHandOut, that its answer was not written and that this is
-// undone.
+// noteHandOut records that step n is being handed out.
 func (s *session) noteHandOut(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.task.HandOuts = n
 }
 
+// undoHandOut records that the answer with step n was not written.
 func (s *session) undoHandOut(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.task.HandOuts = min(s.task.HandOuts, n-1)
 	delete(s.requests, n)
+}
+
+// feed folds entries of the run at index i.
+func (s *session) feed(i int, entries ...*state.Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range entries {
+		s.fold(i, e)
+	}
+}
+
+// joined adds a run that was just created for the task, unless a reader has found it already.
+func (s *session) joined(r mapping.Run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.runs {
+		if s.runs[i].ID == r.ID {
+			return
+		}
+	}
+	s.add(r)
+}
+
+// renew records that a queued run has begun.
+func (s *session) renew(i int, r *mapping.Run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i < len(s.runs) && s.runs[i].ID == r.ID {
+		s.runs[i] = withoutInput(*r)
+	}
+}
+
+// release releases the held step. The run is parked, so more steps follow.
+func (s *session) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if st := s.folder.Release(); st != nil {
+		s.steps = append(s.steps, *st)
+	}
+}
+
+// restart replaces the fold by that of a session that was just read. The requests of the steps stay, because the store
+// may not have all of them yet.
+func (s *session) restart(fresh *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taskFold = fresh.taskFold
+}
+
+// refreshHandOuts records the steps that other processes handed out.
+func (s *session) refreshHandOuts(steps int, requests map[int]store.StepRequest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests, s.task.HandOuts = requests, steps
+}
+
+// hasRuns reports whether the session has all runs of the task.
+func (s *session) hasRuns(tip store.TaskHead) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.runs) == tip.Runs && (tip.Runs == 0 || s.runs[tip.Runs-1].ID == tip.Newest)
+}
+
+// extend adds the unknown runs of a list of all the task's runs. If a known one is missing from the list, it changes
+// nothing and returns false.
+func (s *session) extend(all []mapping.Run) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(all) < len(s.runs) {
+		return false
+	}
+	for i := range s.runs {
+		if s.runs[i].ID != all[i].ID {
+			return false
+		}
+	}
+	for _, r := range all[len(s.runs):] {
+		s.add(r)
+	}
+	return true
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// keptSessions bounds the sessions that no caller uses and that are held nevertheless.
+// keptSessions bounds the sessions in memory that no caller uses.
 const keptSessions = 4096
 
-// sessions are those that callers hold, which must be one per task, since callers take turns in it, and those used
-// last. Safe for concurrent use.
+// sessions holds the sessions in use, of which there must be only one a task because it has the task's lock, and those
+// that were used last. Safe for concurrent use.
 type sessions struct {
 	mu   sync.Mutex
 	busy map[sessionKey]*session
@@ -39,7 +39,7 @@ func (l *sessions) find(key sessionKey) (*session, bool) {
 	return l.idle.Get(key)
 }
 
-// add keeps s unless there is one already, and returns the one there is.
+// add keeps s, unless its task has a session already, and returns the task's session.
 func (l *sessions) add(s *session) *session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,7 +50,7 @@ func (l *sessions) add(s *session) *session {
 	return s
 }
 
-// use keeps s, or the one that has taken its place, until letGo.
+// use keeps s, or the session that has replaced it, until letGo.
 func (l *sessions) use(s *session) *session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,18 +63,18 @@ func (l *sessions) use(s *session) *session {
 	return s
 }
 
-// takeTurn waits for the turn of a session, or of the one that has taken its place, which is in use until the turn is
-// given back.
-func (l *sessions) takeTurn(ctx context.Context, s *session) (_ *session, giveBack func(), err error) {
+// acquire waits for the lock of a session, or of the session that has replaced it, and keeps that one in use until the
+// lock is released.
+func (l *sessions) acquire(ctx context.Context, s *session) (_ *session, release func(), err error) {
 	s = l.use(s)
 	select {
-	case s.turn <- struct{}{}:
+	case s.lock <- struct{}{}:
 	case <-ctx.Done():
 		l.letGo(s)
 		return nil, nil, context.Cause(ctx)
 	}
 	return s, sync.OnceFunc(func() {
-		<-s.turn
+		<-s.lock
 		l.letGo(s)
 	}), nil
 }
@@ -89,7 +89,7 @@ func (l *sessions) letGo(s *session) {
 	l.idle.Add(s.key, s)
 }
 
-// forget drops a task's session: what it was folded from is gone.
+// forget drops a task's session because the events that it was folded from are gone.
 func (l *sessions) forget(key sessionKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

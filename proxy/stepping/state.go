@@ -5,22 +5,22 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// taskState is how a task stands, as far as its session has folded it.
+// taskState is the state of a task, as far as its session has folded it.
 type taskState int
 
 const (
 	taskUnstarted taskState = iota // it has no run
-	taskRunning                    // its run waits for its turn or goes on
+	taskRunning                    // its run is queued or runs
 	taskAsking                     // its run has asked a question and is being ended
 	taskAsked                      // its newest run has ended with a question
 	taskDone                       // its newest run has ended
 	taskCancelled                  // its newest run was cancelled
 )
 
-// active reports whether there is a run whose events are to be folded.
+// active reports whether the task has a run whose events are still to be folded.
 func (s taskState) active() bool { return s == taskRunning || s == taskAsking }
 
-// change is what becomes known of a task.
+// change is a change to a task that its session has found.
 type change int
 
 const (
@@ -32,7 +32,7 @@ const (
 	endedCancelled               // the run has ended as it was cancelled
 )
 
-// transitions is the table of what leaves each state. Any other change leaves a task as it stands.
+// transitions is the table of the changes that lead out of each state. Other changes have no effect.
 var transitions = map[taskState]map[change]taskState{
 	taskUnstarted: {runFound: taskRunning},
 	taskRunning:   {questionLogged: taskAsking, endedAsking: taskAsked, runEnded: taskDone, endedCancelled: taskCancelled},
@@ -42,7 +42,7 @@ var transitions = map[taskState]map[change]taskState{
 	taskCancelled: {runFound: taskRunning},
 }
 
-// after is the state that follows a change.
+// after returns the state after a change.
 func (s taskState) after(c change) taskState {
 	if next, ok := transitions[s][c]; ok {
 		return next
@@ -50,7 +50,7 @@ func (s taskState) after(c change) taskState {
 	return s
 }
 
-// endOf is the change that an end event is, and the questions it leaves open.
+// endOf returns the change by an end event, and the questions it leaves open.
 func endOf(e *state.Entry) (change, []mapping.Interrupt) {
 	o := e.Head.Outcome
 	open := o.Interrupts

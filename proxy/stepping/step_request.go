@@ -10,20 +10,19 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// stepRoute is where keys of step POSTs belong, with the task.
+// stepRoute is the route of the idempotency keys of step POSTs, together with the task.
 const stepRoute = "step"
 
-// stepRequest is one POST for a step, or words that are no such POST but make the task go on as those of one would.
-// Used by one goroutine.
+// stepRequest is one POST for a step, or an answer from elsewhere (StepLock.Answer), under the task's lock. Used by one
+// goroutine.
 type stepRequest struct {
-	ses  *session
-	req  adapter.StepRequest
-	n    int  // the step that is due
-	made int  // runs it made
-	used bool // the client's words went somewhere
+	*StepLock
+	req    adapter.StepRequest
+	runKey store.IdempotencyKey // of the run that is created, if it is not the step's
 
-	runKey  store.IdempotencyKey // of the run it makes, where that is not the step's
-	flavour mapping.Flavour      // of the runs it makes
+	n    int  // the step that is due
+	made int  // how many runs it created
+	used bool // the client's input was used
 }
 
 func (p *stepRequest) key(route string) store.IdempotencyKey {
@@ -32,12 +31,12 @@ func (p *stepRequest) key(route string) store.IdempotencyKey {
 	return store.NewIdempotencyKey(p.req.IdempotencyKey, route+" "+p.ses.task.ID, r)
 }
 
-// asked is what the step is fetched with.
-func (p *stepRequest) asked() store.StepRequest {
+// stored is the request as it is stored with the step.
+func (p *stepRequest) stored() store.StepRequest {
 	return store.StepRequest{Input: p.req.Input, AdditionalInput: p.req.AdditionalInput, Key: p.key(stepRoute)}
 }
 
-// text is what the client said, if it is more than "go on".
+// text returns the client's input if it is more than "go on" and was not used yet.
 func (p *stepRequest) text() (string, bool) {
 	if p.req.Input == nil || p.used {
 		return "", false
@@ -50,12 +49,34 @@ func (p *stepRequest) text() (string, bool) {
 	}
 }
 
-// spelled is an answer in the question's own form, nil for none.
-func (p *stepRequest) spelled() json.RawMessage {
+// followUp returns the client's input if it may become a follow-up run.
+func (p *stepRequest) followUp() (string, bool) {
+	text, ok := p.text()
+	return text, ok && p.ses.config().FollowUpRuns
+}
+
+// explicitAnswer returns the answer that additional_input gives in the question's own form, nil for none.
+func (p *stepRequest) explicitAnswer() json.RawMessage {
 	return rule.ReadTaskExtra(p.req.AdditionalInput).Resume
 }
 
-// released returns the step that is due when it may be handed out: a question only when it can be answered.
+// resume returns the resume value: the explicit answer, or text in the form of the question.
+func (p *stepRequest) resume(question []mapping.Interrupt, text string) json.RawMessage {
+	if explicit := p.explicitAnswer(); explicit != nil {
+		return explicit
+	}
+	if len(question) == 1 || question[0].Nameless { // the agent asks the next one again
+		return rule.ResumeFor(question[0], text)
+	}
+	answers := make(map[string]json.RawMessage, len(question))
+	for _, q := range question { // one answer for all questions that were asked at once
+		answers[q.ID] = rule.ResumeFor(q, text)
+	}
+	raw, _ := json.Marshal(answers)
+	return raw
+}
+
+// released returns the step that is due if it may be handed out. A question may be once it can be answered.
 func (p *stepRequest) released() (mapping.Step, bool) {
 	step, ok := p.ses.step(p.n)
 	return step, ok && !p.ses.endingQuestion(p.n)

@@ -6,10 +6,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// taskFold is what the events of a task's runs make of it. Not for concurrent use: a session has it under its lock.
+// taskFold is the fold of the events of a task's runs. Not safe for concurrent use; session.mu guards it.
 type taskFold struct {
 	taskID   string
-	mode     mapping.Stepping // of its runs, or of the first one to be made
+	mode     mapping.Stepping // of its runs, or of the first one to be created
 	folder   *rule.StepFolder
 	runs     []mapping.Run // oldest first
 	feeding  int           // index of the run whose events are folded next
@@ -17,7 +17,7 @@ type taskFold struct {
 	steps    []mapping.Step
 	state    taskState
 	question []mapping.Interrupt // of a task that has asked
-	uploaded mapping.Uploaded    // up to where uploads were given to a thread/run agent with its steps
+	uploaded mapping.Uploaded    // the uploads that a thread/run agent was given with its steps
 }
 
 func newTaskFold(taskID string, mode mapping.Stepping) taskFold {
@@ -26,8 +26,8 @@ func newTaskFold(taskID string, mode mapping.Stepping) taskFold {
 	return f
 }
 
-// fold folds an entry of the run at index i, unless it is folded already or of another run. A reader may have it of a
-// run that was taken back meanwhile.
+// fold folds an entry of the run at index i. It ignores an entry that is folded already or belongs to another run: a
+// reader may have it from a run that was removed in the meantime.
 func (f *taskFold) fold(i int, e *state.Entry) {
 	if i != f.feeding || e.Seq <= f.last || i >= len(f.runs) || f.runs[i].ID != e.RunID {
 		return
@@ -41,7 +41,7 @@ func (f *taskFold) fold(i int, e *state.Entry) {
 	f.note(i, e)
 }
 
-// takeBackLast takes is_last back from steps that a follow-up run comes after. The follow-up was asked for before they
+// takeBackLast clears is_last of steps that are followed by a follow-up run. The follow-up was requested before they
 // were handed out, so no client has seen them as the last.
 func takeBackLast(steps []mapping.Step, next mapping.Run) {
 	if !next.Options.FollowUp {
@@ -54,7 +54,7 @@ func takeBackLast(steps []mapping.Step, next mapping.Run) {
 	}
 }
 
-// note keeps how the task stands after an event of the run at index i.
+// note updates the task's state after an event of the run at index i.
 func (f *taskFold) note(i int, e *state.Entry) {
 	switch e.Kind {
 	case mapping.KindLinked:
@@ -74,18 +74,18 @@ func (f *taskFold) note(i int, e *state.Entry) {
 	}
 }
 
-// goOnWith has the run at index i folded next.
+// goOnWith makes the run at index i the one to be folded next.
 func (f *taskFold) goOnWith(i int) {
 	f.feeding, f.state, f.question = i, f.state.after(runFound), nil
 }
 
-// foldAs has the task's events folded in a mode, from the first on.
+// foldAs starts the fold of the task's events in a mode.
 func (f *taskFold) foldAs(mode mapping.Stepping) {
 	f.mode, f.folder = mode, rule.NewStepFolder(f.taskID, mode)
 }
 
-// add has the events of a further run folded. The first run decides on the mode: another process may have made it,
-// which knew the agent when this one did not, or is configured otherwise for the time of an update.
+// add adds a run to the task. The first run determines the mode. It may differ from the expected one if another process
+// created the run, which already knew the agent, or has another configuration during an update.
 func (f *taskFold) add(r mapping.Run) {
 	if mode := modeOfRun(r); len(f.runs) == 0 && mode != f.mode {
 		f.foldAs(mode)
@@ -97,8 +97,7 @@ func (f *taskFold) add(r mapping.Run) {
 	}
 }
 
-// withoutInput is a run as a session keeps it. The input may be long, and is read from the store by whatever executes
-// the run.
+// withoutInput returns a run as a session keeps it. The input may be long, and the engine reads it from the store.
 func withoutInput(r mapping.Run) mapping.Run {
 	r.Options.Input = nil
 	return r

@@ -8,28 +8,15 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"go.uber.org/zap"
 )
 
-// uploads are what clients uploaded for tasks. The caller has the session's turn.
-type uploads struct {
-	artifacts *artifact.Table
-	engine    artifactPaths
-	zap       *zap.Logger
-}
-
-// artifactPaths says where an artifact is served; engine.Engine implements it.
-type artifactPaths interface {
-	ArtifactPath(agent, taskID, artifactID string) string
-}
-
-// files is the files object of everything that was uploaded and that the task's agent has not been given yet, nil for
-// none, and the mark after it. A file that cannot be read is left out, not fatal: the artifact itself stays, and the
-// mark before it, so that it is tried again with the next step.
-func (u uploads) files(ctx context.Context, ses *session) (json.RawMessage, mapping.Uploaded) {
+// uploads returns the files object of all uploads that the task's agent has not been given yet, nil for none, and the
+// mark that includes them. An unreadable file is left out and is no error. It stays outside the mark, so that the next
+// step tries it again. The caller has the task's lock.
+func (s *Stepper) uploads(ctx context.Context, ses *session) (json.RawMessage, mapping.Uploaded) {
 	given := ses.given()
-	list, err := u.artifacts.Uploads(ctx, ses.task.ThreadID)
+	list, err := s.store.Artifacts.Uploads(ctx, ses.task.ThreadID)
 	if err != nil || len(list) == 0 {
 		return nil, given
 	}
@@ -38,9 +25,9 @@ func (u uploads) files(ctx context.Context, ses *session) (json.RawMessage, mapp
 		if given.Has(a) {
 			continue
 		}
-		value, err := u.encode(ctx, ses, a)
+		value, err := s.encode(ctx, ses, a)
 		if err != nil {
-			u.zap.Warn("an uploaded file could not be given to the agent", zap.Error(err), zap.String("artifact", a.ID))
+			s.logger.Warn("an uploaded file could not be given to the agent", zap.Error(err), zap.String("artifact", a.ID))
 			upTo = upTo.Before(a)
 			continue
 		}
@@ -53,14 +40,14 @@ func (u uploads) files(ctx context.Context, ses *session) (json.RawMessage, mapp
 	return raw, upTo
 }
 
-// asUpdate is the update of the state that goes with an answer or a further step: what was uploaded since the step
-// before. Nil for none, and in front of an opaque agent, which has no state that could be updated: it is given the
-// files themselves.
-func (u uploads) asUpdate(ctx context.Context, ses *session) (json.RawMessage, mapping.Uploaded) {
+// uploadsAsUpdate returns the state update, for an answer or a further step, with the uploads since the step before. It
+// is nil if there are none. It is also nil for an opaque agent, which has no state to update and gets the files
+// themselves.
+func (s *Stepper) uploadsAsUpdate(ctx context.Context, ses *session) (json.RawMessage, mapping.Uploaded) {
 	if _, traits, err := ses.agent.Backend(ctx); err != nil || traits.Opaque {
 		return nil, ses.given()
 	}
-	files, upTo := u.files(ctx, ses)
+	files, upTo := s.uploads(ctx, ses)
 	if files == nil {
 		return nil, upTo
 	}
@@ -68,23 +55,12 @@ func (u uploads) asUpdate(ctx context.Context, ses *session) (json.RawMessage, m
 	return raw, upTo
 }
 
-// given is up to where uploads are in the inputs and updates of the task's runs.
-func (s *session) given() mapping.Uploaded {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	given := s.uploaded
-	for i := range s.runs {
-		given = max(given, s.runs[i].Options.Uploaded)
-	}
-	return given
-}
-
-func (u uploads) encode(ctx context.Context, ses *session, a mapping.Artifact) (json.RawMessage, error) {
+func (s *Stepper) encode(ctx context.Context, ses *session, a mapping.Artifact) (json.RawMessage, error) {
 	cfg := ses.agent.Config.Artifacts
 	if a.Size > int64(cfg.MaxInline) {
-		return rule.EncodeReference(a, u.engine.ArtifactPath(ses.agent.Name, ses.task.ID, a.ID)), nil
+		return rule.EncodeReference(a, s.engine.ArtifactPath(ses.agent.Name, ses.task.ID, a.ID)), nil
 	}
-	_, body, err := u.artifacts.Open(ctx, a.ThreadID, a.ID)
+	_, body, err := s.store.Artifacts.Open(ctx, a.ThreadID, a.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -98,4 +74,15 @@ func (u uploads) encode(ctx context.Context, ses *session, a mapping.Artifact) (
 		style = rule.FileObject
 	}
 	return rule.EncodeFile(a, content, style), nil
+}
+
+// given returns the mark of the uploads in the inputs and updates of the task's runs.
+func (s *session) given() mapping.Uploaded {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	given := s.uploaded
+	for i := range s.runs {
+		given = max(given, s.runs[i].Options.Uploaded)
+	}
+	return given
 }

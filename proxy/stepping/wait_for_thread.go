@@ -4,45 +4,24 @@ import (
 	"context"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/eventlog"
-	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// threadWait waits for the threads of queued runs.
-type threadWait struct {
-	loader *loader
-	runs   *store.Runs
-	log    threadLog
-	engine unqueuer
-}
-
-// threadLog holds the log of a run, and tells of a thread; eventlog.Log implements it.
-type threadLog interface {
-	Retain(run *mapping.Run) (release func())
-	Watch(threadID string) eventlog.Waiter
-}
-
-// unqueuer takes queued runs back; engine.Engine implements it.
-type unqueuer interface {
-	Unqueue(ctx context.Context, r *mapping.Run) (bool, error)
-}
-
-// wait waits until a queued run of the task begins, as long as those before it go on by themselves. A parked run of
-// another task does not: its client has to ask for its steps, and may be the very one that waits here. The queued run
-// is then taken back, and the answer names the task to be finished first.
+// waitForThread waits until a queued run of the task begins, as long as the runs before it continue by themselves. A
+// parked run of another task does not: its client has to ask for its steps, and may be the client that waits here. The
+// queued run is then removed, and the error names the task to be finished first.
 //
-// Of other processes it hears that the run begins, by the run's log, and that one before it is parked or ends: that
-// rings the thread's bell as long as a run waits there.
-func (w threadWait) wait(ctx context.Context, ses *session, i int, run mapping.Run) error {
+// If other processes execute these runs, the log of the run shows that it begins. The thread's watch also reports that
+// a run before it is parked or ends, as long as a run waits there.
+func (s *Stepper) waitForThread(ctx context.Context, ses *session, i int, run mapping.Run) error {
 	if run.Status != mapping.RunPending {
 		return nil
 	}
-	defer w.log.Retain(&run)()
-	watch := w.log.Watch(run.ThreadID)
+	defer s.log.Retain(&run)()
+	watch := s.log.Watch(run.ThreadID)
 	defer watch.Leave()
 	for {
 		changed := watch.Next()
-		fresh, err := w.runs.Get(ctx, run.ThreadID, run.ID)
+		fresh, err := s.store.Runs.Get(ctx, run.ThreadID, run.ID)
 		if err != nil {
 			return err
 		}
@@ -50,15 +29,15 @@ func (w threadWait) wait(ctx context.Context, ses *session, i int, run mapping.R
 			ses.renew(i, fresh)
 			return nil
 		}
-		parked, alone, err := w.othersOnThread(ctx, run)
+		parked, alone, err := s.othersOnThread(ctx, run)
 		switch {
 		case err != nil || alone:
 			return err
 		case parked != "" && run.Multitask == mapping.StrategyEnqueue:
-			if taken, err := w.engine.Unqueue(ctx, &run); err != nil || !taken {
+			if taken, err := s.engine.Unqueue(ctx, &run); err != nil || !taken {
 				return err
 			}
-			return w.refuse(ctx, ses, parked)
+			return s.blockedBy(ctx, ses, parked)
 		}
 		if err := watch.Wait(ctx, changed); err != nil {
 			return err
@@ -66,9 +45,9 @@ func (w threadWait) wait(ctx context.Context, ses *session, i int, run mapping.R
 	}
 }
 
-// othersOnThread looks at what other tasks do on the thread: alone, it is nothing.
-func (w threadWait) othersOnThread(ctx context.Context, run mapping.Run) (parked string, alone bool, err error) {
-	active, err := w.runs.List(ctx, mapping.RunQuery{
+// othersOnThread returns a task with a parked run on the thread, and whether no other task has an active run there.
+func (s *Stepper) othersOnThread(ctx context.Context, run mapping.Run) (parked string, alone bool, err error) {
+	active, err := s.store.Runs.List(ctx, mapping.RunQuery{
 		ThreadID: run.ThreadID, Status: []mapping.RunStatus{mapping.RunPending, mapping.RunRunning},
 	})
 	alone = true
@@ -84,9 +63,9 @@ func (w threadWait) othersOnThread(ctx context.Context, run mapping.Run) (parked
 	return parked, alone, err
 }
 
-// refuse forgets the run that was taken back and says why.
-func (w threadWait) refuse(ctx context.Context, ses *session, parked string) error {
-	fresh, err := w.loader.newSession(ctx, ses.Task(), ses.agent)
+// blockedBy forgets the run that was removed and returns the error that names the task with the parked run.
+func (s *Stepper) blockedBy(ctx context.Context, ses *session, parked string) error {
+	fresh, err := s.readSession(ctx, ses.Task(), ses.agent)
 	if err != nil {
 		return err
 	}

@@ -82,13 +82,13 @@ func (d *drive) work() (phase, error) {
 		return d.findRoutes()
 	case creating:
 		return d.create()
-	case tracing:
+	case findingTask:
 		return linking, d.creation.trace(d.broke)
 	case linking:
 		return d.ready(), d.link(d.past.seen)
-	case resolving:
-		return handing, d.resolve()
-	case handing:
+	case reconciling:
+		return uploading, d.resolve()
+	case uploading:
 		return d.hand()
 	case stepping:
 		return d.step()
@@ -96,7 +96,7 @@ func (d *drive) work() (phase, error) {
 		return delivering, d.findStep()
 	case delivering:
 		return d.deliver()
-	case doubting:
+	case ambiguous:
 		return ended, d.inquiry.notListed(nil)
 	}
 	return ended, fmt.Errorf("a drive has nothing to do when it is %s", d.phase)
@@ -127,7 +127,7 @@ func (d *drive) findRoutes() (next phase, err error) {
 	case d.remote != "":
 		return d.found(), err
 	case d.assigned.Open:
-		return tracing, err
+		return findingTask, err
 	}
 	return creating, err
 }
@@ -136,7 +136,7 @@ func (d *drive) create() (phase, error) {
 	err := d.creation.create()
 	if upstream.MayHaveActed(err) {
 		d.broke = err
-		return tracing, nil
+		return findingTask, nil
 	}
 	return linking, err
 }
@@ -153,9 +153,9 @@ func (d *drive) found() phase {
 func (d *drive) ready() phase {
 	d.assigned.Input, d.assigned.Prompt = rule.Input{}, "" // the agent has them
 	if d.assigned.Open {
-		return resolving
+		return reconciling
 	}
-	return handing
+	return uploading
 }
 
 // resolve settles what an earlier call left open. More than one step where one call is open at the most: the machine
@@ -192,7 +192,7 @@ func (d *drive) onward() (phase, error) {
 	case len(d.queue) > 0:
 		return delivering, nil
 	case d.doubtful:
-		return doubting, nil
+		return ambiguous, nil
 	}
 	return stepping, nil
 }

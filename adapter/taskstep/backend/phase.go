@@ -6,40 +6,40 @@ import "fmt"
 type phase int
 
 const (
-	recalling  phase = iota // what is logged already is taken in
-	locating                // where the agent's routes are
-	creating                // the agent's task is made
-	tracing                 // a task is looked for whose creation came to no answer
-	linking                 // what the agent calls the task is told
-	resolving               // what became of the call that an earlier process may have sent
-	handing                 // files are handed over
-	stepping                // a step is asked for
-	searching               // a step is looked for whose call came to no answer
-	delivering              // a step and its files are told
-	doubting                // more is missing than one call: a further step may be under way
-	ended                   // the end was told
+	recalling   phase = iota // what is logged already is taken in
+	locating                 // where the agent's routes are
+	creating                 // the agent's task is made
+	findingTask              // a task is looked for whose creation came to no answer
+	linking                  // what the agent calls the task is told
+	reconciling              // what became of the call that an earlier process may have sent
+	uploading                // files are handed over
+	stepping                 // a step is asked for
+	searching                // a step is looked for whose call came to no answer
+	delivering               // a step and its files are told
+	ambiguous                // more is missing than one call: a further step may be under way
+	ended                    // the end was told
 )
 
-var phaseNames = [...]string{"recalling", "locating", "creating", "tracing", "linking", "resolving", "handing", "stepping", "searching",
-	"delivering", "doubting", "ended"}
+var phaseNames = [...]string{"recalling", "locating", "creating", "finding task", "linking", "reconciling", "uploading", "stepping", "searching",
+	"delivering", "ambiguous", "ended"}
 
 func (p phase) String() string { return phaseNames[p] }
 
 // phases says which phases may follow each. An error ends a drive in any of them. Nothing is sent twice: no phase leads
 // back to creating, and a step is asked for when all that came before it was delivered.
 var phases = map[phase][]phase{
-	recalling:  {locating, linking, resolving, handing, ended},
-	locating:   {creating, tracing, linking, resolving, handing},
-	creating:   {linking, tracing},
-	tracing:    {linking},
-	linking:    {resolving, handing},
-	resolving:  {handing},
-	handing:    {stepping, delivering},
-	stepping:   {delivering, searching},
-	searching:  {delivering},
-	delivering: {stepping, delivering, doubting, ended},
-	doubting:   {},
-	ended:      {},
+	recalling:   {locating, linking, reconciling, uploading, ended},
+	locating:    {creating, findingTask, linking, reconciling, uploading},
+	creating:    {linking, findingTask},
+	findingTask: {linking},
+	linking:     {reconciling, uploading},
+	reconciling: {uploading},
+	uploading:   {stepping, delivering},
+	stepping:    {delivering, searching},
+	searching:   {delivering},
+	delivering:  {stepping, delivering, ambiguous, ended},
+	ambiguous:   {},
+	ended:       {},
 }
 
 // mayFollow reports an error unless to may follow from.

@@ -91,7 +91,7 @@ func unprofiled(task func([]mapping.Event) adapter.Assignment) func([]mapping.Ev
 // TestPhases: the phases that runs pass, and that these runs pass every way the table allows.
 func TestPhases(t *testing.T) {
 	t.Parallel()
-	const begin, step = "recalling, locating, creating, linking, handing", ", stepping, delivering"
+	const begin, step = "recalling, locating, creating, linking, uploading", ", stepping, delivering"
 	agent := func() *adaptertest.StepAgent { return adaptertest.NewStepAgent(adaptertest.Python) }
 	lostTask := agent()
 	lostTask.CreateFault = adaptertest.CreateDies
@@ -104,22 +104,22 @@ func TestPhases(t *testing.T) {
 	}{
 		{"a run", agent(), []leg{{0, whole}}, begin + step + step + step + ", ended"},
 		{"one step", agent(), []leg{{0, oneStep}}, begin + step + ", ended"},
-		{"the next step", agent(), []leg{{0, oneStep}, {0, oneStep}}, "recalling, handing" + step + ", ended"},
-		{"the next step, the routes unknown", agent(), []leg{{0, oneStep}, {0, unprofiled(oneStep)}}, "recalling, locating, handing" + step + ", ended"},
-		{"the answer of the creation is lost", lostTask, []leg{{0, whole}}, "recalling, locating, creating, tracing, linking, handing" + step + step + step + ", ended"},
+		{"the next step", agent(), []leg{{0, oneStep}, {0, oneStep}}, "recalling, uploading" + step + ", ended"},
+		{"the next step, the routes unknown", agent(), []leg{{0, oneStep}, {0, unprofiled(oneStep)}}, "recalling, locating, uploading" + step + ", ended"},
+		{"the answer of the creation is lost", lostTask, []leg{{0, whole}}, "recalling, locating, creating, finding task, linking, uploading" + step + step + step + ", ended"},
 		{"the answer of a step is lost", faulty(adaptertest.Python, adaptertest.DieDone), []leg{{0, whole}},
 			begin + step + ", stepping, searching, delivering" + step + ", ended"},
 		{"a gateway answers for the creation", gateway(adaptertest.Python, theCreation), []leg{{0, whole}},
-			"recalling, locating, creating, tracing, linking, handing" + step + step + step + ", ended"},
+			"recalling, locating, creating, finding task, linking, uploading" + step + step + step + ", ended"},
 		{"a gateway answers for a step", gateway(adaptertest.Python, aStep), []leg{{0, whole}}, begin + step + ", stepping, searching, delivering" + step + ", ended"},
-		{"an answer", asking(adaptertest.Python), []leg{{0, whole}, {0, answering}}, "recalling, linking, handing" + step + ", ended"},
-		{"an answer, the routes unknown", asking(adaptertest.Python), []leg{{0, whole}, {0, unprofiled(answering)}}, "recalling, locating, linking, handing" + step + ", ended"},
-		{"a death in the first step", agent(), []leg{{2, whole}, {0, afterDeath(1)}}, "recalling, resolving, handing, delivering" + step + step + ", ended"},
+		{"an answer", asking(adaptertest.Python), []leg{{0, whole}, {0, answering}}, "recalling, linking, uploading" + step + ", ended"},
+		{"an answer, the routes unknown", asking(adaptertest.Python), []leg{{0, whole}, {0, unprofiled(answering)}}, "recalling, locating, linking, uploading" + step + ", ended"},
+		{"a death in the first step", agent(), []leg{{2, whole}, {0, afterDeath(1)}}, "recalling, reconciling, uploading, delivering" + step + step + ", ended"},
 		{"a death in the first step, the routes unknown", agent(), []leg{{2, whole}, {0, unprofiled(afterDeath(1))}},
-			"recalling, locating, resolving, handing, delivering" + step + step + ", ended"},
+			"recalling, locating, reconciling, uploading, delivering" + step + step + ", ended"},
 		{"a death before the link was logged", agent(), []leg{{2, whole}, {0, afterDeath(0)}},
-			"recalling, locating, tracing, linking, resolving, handing, delivering" + step + step + ", ended"},
-		{"a death that took two steps along", agent(), []leg{{3, whole}, {0, afterDeath(1)}}, "recalling, resolving, handing, delivering, delivering, doubting"},
+			"recalling, locating, finding task, linking, reconciling, uploading, delivering" + step + step + ", ended"},
+		{"a death that took two steps along", agent(), []leg{{3, whole}, {0, afterDeath(1)}}, "recalling, reconciling, uploading, delivering, delivering, ambiguous"},
 		{"a death before the end was logged", agent(), []leg{{0, whole}, {0, afterDeath(4)}}, "recalling, ended"},
 	} {
 		got := walk(t, c.agent, c.legs...)

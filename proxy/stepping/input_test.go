@@ -19,12 +19,12 @@ func TestWordsReadAsTheirMessage(t *testing.T) {
 		"first":     {"hi", false},
 		"follow-up": {"and \"also\"\n<é\u2028", true},
 	} {
-		ses := &session{task: mapping.Task{ID: mapping.NewID()}}
-		if c.followUp {
-			ses.state = ses.state.after(runFound)
+		task, firstID := mapping.NewID(), ""
+		if !c.followUp {
+			firstID = mapping.MessageID(task, "input")
 		}
-		p := taskInput{ses}
-		run := mapping.Run{ID: mapping.NewID(), TaskID: ses.task.ID, Options: mapping.RunOptions{FollowUp: c.followUp, Input: p.with(nil, []string{c.words}, nil)}}
+		input := runInput(nil, []string{c.words}, firstID, nil)
+		run := mapping.Run{ID: mapping.NewID(), TaskID: task, Options: mapping.RunOptions{FollowUp: c.followUp, Input: input}}
 		read := rule.TextInput(c.words, engine.InputBase(&run))
 		read.Raw = run.Options.Input
 		back, err := engine.InputOf(&run)

@@ -9,31 +9,31 @@ import (
 )
 
 // POSTs of one task are served first come, first served, however many wait.
-func TestTurnsAreTakenInTheirOrder(t *testing.T) {
+func TestLocksAreAcquiredInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		all, err := newSessions()
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, giveBack, err := all.takeTurn(t.Context(), emptySession(mapping.Task{ID: "t"}, nil, mapping.SteppingFree))
+		_, release, err := all.acquire(t.Context(), emptySession(mapping.Task{ID: "t"}, nil, mapping.SteppingFree))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var served []int
 		for n := range 50 {
 			go func() {
-				_, giveBack, err := all.takeTurn(t.Context(), emptySession(mapping.Task{ID: "t"}, nil, mapping.SteppingFree))
+				_, release, err := all.acquire(t.Context(), emptySession(mapping.Task{ID: "t"}, nil, mapping.SteppingFree))
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				served = append(served, n)
-				giveBack()
+				release()
 			}()
 			synctest.Wait() // it is in the queue
 		}
-		giveBack()
+		release()
 		synctest.Wait()
 		if len(served) != 50 || !slices.IsSorted(served) {
 			t.Errorf("served in the order %v", served)

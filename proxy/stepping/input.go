@@ -11,20 +11,20 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// request is the run that a task's words ask for: a message each, the files that were uploaded, and what
-// additional_input says in the terms of runs.
-func (s *taskRuns) request(ctx context.Context, p *stepRequest, words []string, tr *TaskRun) adapter.RunRequest {
+// runOfTexts returns the request for a run with a message for each text, the uploaded files, and the run options in
+// the task's additional_input.
+func (s *Stepper) runOfTexts(ctx context.Context, p *stepRequest, texts []string, tr *TaskRun) adapter.RunRequest {
 	extra := rule.ReadTaskExtra(p.ses.task.AdditionalInput)
 	own := extra.Input
 	if len(own) == 0 || own[0] != '{' {
 		own = nil
 	}
 	if rawjson.Get(own, "messages") != nil {
-		words = nil
+		texts = nil
 	}
 	var files json.RawMessage
-	if files, tr.Uploaded = s.uploads.files(ctx, p.ses); files != nil {
-		files = besides(files, rawjson.Get(own, "files"))
+	if files, tr.Uploaded = s.uploads(ctx, p.ses); files != nil {
+		files = mergeFiles(files, rawjson.Get(own, "files"))
 	}
 	n := adapter.RunRequest{
 		ThreadID: p.ses.task.ThreadID, Flavour: p.flavour, Multitask: mapping.StrategyEnqueue,
@@ -34,9 +34,13 @@ func (s *taskRuns) request(ctx context.Context, p *stepRequest, words []string, 
 	if strategy := rawjson.TextOf(extra.Strategy); strategy != "" {
 		n.Multitask = rule.TaskStrategy(strategy)
 	}
-	n.Input = taskInput{p.ses}.with(own, words, files)
-	if own == nil && files == nil && len(words) == 1 {
-		tr.Words = words[0]
+	firstID := ""
+	if p.ses.State() == taskUnstarted {
+		firstID = mapping.MessageID(p.ses.task.ID, "input")
+	}
+	n.Input = runInput(own, texts, firstID, files)
+	if own == nil && files == nil && len(texts) == 1 {
+		tr.Words = texts[0]
 	}
 	n.Kwargs = rule.RequestOfTask(&p.ses.task, extra)
 	if p.ses.task.HasInput {
@@ -48,16 +52,13 @@ func (s *taskRuns) request(ctx context.Context, p *stepRequest, words []string, 
 	return n
 }
 
-// taskInput is what a run of a task is given of the task.
-type taskInput struct{ *session }
-
-// with is an input object with words as its messages and with files, where there are any. Words alone, which may be
-// long, are copied once.
-func (t taskInput) with(own json.RawMessage, words []string, files json.RawMessage) (input json.RawMessage) {
-	switch messages := t.humanMessages(words); {
-	case len(words) == 0 && files == nil:
+// runInput adds texts as messages, and files, to an input object. Texts without files, which may be long, are copied
+// once.
+func runInput(own json.RawMessage, texts []string, firstID string, files json.RawMessage) (input json.RawMessage) {
+	switch messages := humanMessages(texts, firstID); {
+	case len(texts) == 0 && files == nil:
 		input, _ = rawjson.WithMembers(own)
-	case len(words) == 0:
+	case len(texts) == 0:
 		input, _ = rawjson.WithMember(own, "files", files)
 	case files == nil:
 		pieces, _ := rawjson.PiecesAround(own, "messages", messages)
@@ -68,9 +69,9 @@ func (t taskInput) with(own json.RawMessage, words []string, files json.RawMessa
 	return input
 }
 
-// besides adds to uploads the files that additional_input names itself. Of two with one path the upload counts, which
-// came later.
-func besides(uploads, named json.RawMessage) json.RawMessage {
+// mergeFiles adds the files that additional_input names to the uploads. An upload wins over a named file of the same
+// path because it came later.
+func mergeFiles(uploads, named json.RawMessage) json.RawMessage {
 	var all, over map[string]json.RawMessage
 	if json.Unmarshal(named, &all) != nil || all == nil || json.Unmarshal(uploads, &over) != nil {
 		return uploads
@@ -80,19 +81,19 @@ func besides(uploads, named json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// humanMessages are words as messages. The first of a task has the id that it is known by before there is a run,
-// whichever side merges it into the state.
-func (t taskInput) humanMessages(words []string) (out rawjson.Pieces) {
-	for i, w := range words {
+// humanMessages returns texts as messages. The first one gets firstID, unless that is "": the id by which a task's
+// first message is known before there is a run, whichever side merges it into the state.
+func humanMessages(texts []string, firstID string) (out rawjson.Pieces) {
+	for i, text := range texts {
 		if i == 0 {
 			out.Literal("[{")
 		} else {
 			out.Literal(",{")
 		}
-		if i == 0 && t.State() == taskUnstarted {
-			out.Literal(`"id":`).Text(mapping.MessageID(t.task.ID, "input")).Literal(",")
+		if i == 0 && firstID != "" {
+			out.Literal(`"id":`).Text(firstID).Literal(",")
 		}
-		out.Literal(`"type":"human","content":`).Text(w).Literal("}")
+		out.Literal(`"type":"human","content":`).Text(text).Literal("}")
 	}
 	return *out.Literal("]")
 }
