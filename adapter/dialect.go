@@ -28,8 +28,8 @@ type Dialect struct {
 	// Paths are those that the face owns, each with everything below it; a part in braces stands for any one part. What
 	// an earlier dialect of the table owns is not its own.
 	Paths []string
-	// Open are exact paths, among those that Paths own, that need no key: they tell nothing but that the bridge is
-	// there.
+	// Open are the public paths, which need no key. Each is one of those that Paths own. A part in braces stands for any
+	// one part that is not empty. What lies below a public path is not public.
 	Open []string
 	// Runs are patterns of paths, among those that Paths own, that name a run: the part "{run}" stands for its id. What
 	// lies below is about that run, too.
