@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"io"
 	"iter"
 	"net/http"
 	"time"
@@ -13,9 +12,6 @@ import (
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rawjson"
-	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/gorilla/mux"
 	"go.uber.org/zap"
 )
@@ -28,8 +24,8 @@ type Dialect struct {
 	// Paths are those that the face owns, each with everything below it; a part in braces stands for any one part. What
 	// an earlier dialect of the table owns is not its own.
 	Paths []string
-	// Open are exact paths, among those that Paths own, that need no key: they tell nothing but that the bridge is
-	// there.
+	// Open are the public paths, which need no key. Each is one of those that Paths own. A part in braces stands for any
+	// one part that is not empty. What lies below a public path is not public.
 	Open []string
 	// Runs are patterns of paths, among those that Paths own, that name a run: the part "{run}" stands for its id. What
 	// lies below is about that run, too.
@@ -268,71 +264,4 @@ type State struct {
 	Checkpoint string
 	Next       []string
 	Tasks      json.RawMessage
-}
-
-// Assignment is all a backend gets for one run.
-type Assignment struct {
-	// Run and Thread are the caller's: a backend does not change them.
-	Run    *mapping.Run
-	Thread *mapping.Thread
-	// TaskID is the lineage; ids of steps and messages are made from it.
-	TaskID string
-	// Link is what the agent calls the thread or task; zero at first contact.
-	Link mapping.Link
-	// Input is the run's input; zero for a resume.
-	Input rule.Input
-	// Prompt is the input of a new upstream task, memory included; Additional its additional_input, which holds
-	// apbridge.run_id. Retelling is the prompt for an agent that has lost Link.Topic, and with it the conversation.
-	// Opaque agents only.
-	Prompt     string
-	Retelling  string
-	Additional rawjson.Pieces
-	// Memory is an object with what the agent is told of the long-term store, and how it may use it; nil: nothing.
-	// Stateful agents only: it is part of Additional for others.
-	Memory json.RawMessage
-	// Resume: this run answers a question. Answer is what it means to an opaque agent, Run.Options.Resume the value for
-	// a stateful agent.
-	Resume bool
-	Answer rule.Answer
-	// Values is the full local state, to be seeded into a fresh upstream thread before the run; nil: send only what is
-	// new. Fork is a point of the linked upstream thread to fork from instead; where the agent does not have it, or has
-	// another state there, Values count.
-	Values json.RawMessage
-	Fork   *Fork
-	// AsNode is the node that the client named as the author of Values, for a graph to go on after it; "": it named none.
-	AsNode string
-	// State is the local state at the start.
-	State *state.Fold
-	// After is what this run has logged already, when it is picked up again or tried again: a started event with an
-	// Attempt above 1 begins a new attempt, and what precedes it is of failed ones, to be left alone. Done is the
-	// number of steps logged for the whole task. Open: a call may have been sent whose result was never logged: ask the
-	// agent before sending it again.
-	After []mapping.Event
-	Done  int
-	Open  bool
-	// OneStep: stop after one step with Outcome.Parked unless the run ended. Say is the client's words for that step,
-	// verbatim; nil: no body. Update is laid over the agent's state before that step, as by a state update; stateful
-	// agents only, nil for none.
-	OneStep bool
-	Say     *string
-	Update  json.RawMessage
-	// Uploaded says which of the uploads an upstream task has been given; those after it are due. Opaque agents only.
-	Uploaded mapping.Uploaded
-	// OpenCall is the id of the tool call, of a logged step of the task, that waits for its result; see rule.OpenCall.
-	OpenCall string
-	// Files are those of the state the run stands on, and the thread's uploads.
-	Files Files
-}
-
-// Files gives a backend the files of its run. Bytes are streamed. Not for use by several goroutines.
-type Files interface {
-	// List returns what an agent that starts a new task should be given.
-	List(ctx context.Context) ([]mapping.Artifact, error)
-	// Open returns the bytes; the caller closes.
-	Open(ctx context.Context, artifactID string) (io.ReadCloser, error)
-	// Save writes an agent-made file under its path (see rule.ArtifactPath); the same path keeps its artifact id. The
-	// bytes become visible with the next event that names the id in Head.Artifacts.
-	Save(ctx context.Context, path, remoteID string, body io.Reader) (mapping.Artifact, error)
-	// Path is where clients of the bridge find the bytes, on the bridge itself; "" where no face serves any.
-	Path(artifactID string) string
 }

@@ -38,6 +38,21 @@ func TestOwner(t *testing.T) {
 	}
 }
 
+func TestPublicPaths(t *testing.T) {
+	t.Parallel()
+	d := adapter.Dialect{Open: []string{"/ok", "/a2a/{agent}/.well-known/card.json"}}
+	for path, want := range map[string]bool{
+		"/ok": true, "/ok/": false, "/ok/x": false, "/OK": false, "ok": false, "": false, "*": false,
+		"/a2a/a/.well-known/card.json": true, "/a2a/{agent}/.well-known/card.json": true,
+		"/a2a//.well-known/card.json": false, "/a2a/.well-known/card.json": false, "/a2a/a/b/.well-known/card.json": false,
+		"/a2a/a/.well-known/card.json/x": false, "/a2a/a/.well-known/card.json/": false, "/a2a/a/.well-known": false, "/a2a/a": false,
+	} {
+		if got := d.IsOpen(path); got != want {
+			t.Errorf("%s is public: %v, want %v", path, got, want)
+		}
+	}
+}
+
 func TestCallable(t *testing.T) {
 	t.Parallel()
 	var names []string

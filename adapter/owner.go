@@ -22,6 +22,12 @@ func (d Dialect) Owns(path string) bool {
 	return slices.ContainsFunc(d.Paths, func(pattern string) bool { return within(pattern, path) })
 }
 
+// IsOpen reports whether a path, in any form, is one of the face's public paths. The answer counts only for a path that
+// the dialect is the owner of: see Dialects.Owner.
+func (d Dialect) IsOpen(path string) bool {
+	return slices.ContainsFunc(d.Open, func(pattern string) bool { return matches(pattern, path) })
+}
+
 // InStore reports whether a path, in any form, is of the long-term store.
 func (l Dialects) InStore(path string) bool {
 	return slices.ContainsFunc(l, func(d Dialect) bool {
@@ -79,6 +85,22 @@ func within(pattern, path string) bool {
 		}
 	}
 	return true
+}
+
+// matches reports whether a path is exactly what the pattern names. A variable does not stand for an empty part.
+func matches(pattern, path string) bool {
+	for pattern != "" {
+		if !strings.HasPrefix(path, "/") {
+			return false
+		}
+		var want, have string
+		want, pattern = firstPart(pattern)
+		have, path = firstPart(path)
+		if variable := strings.HasPrefix(want, "{") && have != ""; want != have && !variable {
+			return false
+		}
+	}
+	return path == ""
 }
 
 // firstPart splits /a/b into a and /b.

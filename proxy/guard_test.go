@@ -153,6 +153,7 @@ func TestE6RoutesThatAreNotThere(t *testing.T) {
 		{"OPTIONS", "OPTIONS", "/threads", aliceKey, 204, "", []string{"POST", "PATCH"}},
 		{"other case", "GET", "/OK", "", 401, `"code":"unauthorized"`, nil},
 		{"open", "GET", "/ok", "", 200, "path=/ok", nil},
+		{"open by a face that does not own it", "POST", "/threads", "", 401, `"code":"unauthorized"`, nil},
 		{"metrics", "GET", "/metrics", "", 401, `"code":"unauthorized"`, nil},
 		{"health takes GET", "POST", "/healthz", "", 405, `"code":"method_not_allowed"`, []string{"GET, HEAD"}},
 	} {

@@ -86,8 +86,8 @@ func mountIf(r *mux.Router, mount func(*mux.Router)) {
 
 var testFaces = []Face{{
 	Name: "taskstep",
-	Owns: func(path string) bool { return strings.HasPrefix(path, "/ap/") },
-	Open: []string{"/ok"},
+	Owns: func(path string) bool { return path == "/ok" || strings.HasPrefix(path, "/ap/") },
+	Open: func(path string) bool { return path == "/ok" || path == "/threads" },
 	Body: func(e *mapping.Error) any { return map[string]string{"message": e.Message} },
 }}
 

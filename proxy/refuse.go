@@ -3,7 +3,6 @@ package proxy
 import (
 	"encoding/json"
 	"net/http"
-	"slices"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -16,7 +15,7 @@ import (
 type Face struct {
 	Name string
 	Owns func(path string) bool
-	Open []string                   // exact paths that tell nothing but that the bridge is there
+	Open func(path string) bool     // which of its paths need no key; nil: none
 	Body func(e *mapping.Error) any // encoded as JSON
 }
 
@@ -50,7 +49,11 @@ func (f refuser) faceOf(path string) Face {
 
 // open reports whether a path needs no key.
 func (f refuser) open(path string) bool {
-	return probes[path] || slices.ContainsFunc(f.faces, func(face Face) bool { return slices.Contains(face.Open, path) })
+	if probes[path] {
+		return true
+	}
+	face := f.faceOf(path) // no dialect opens what another one owns
+	return face.Open != nil && face.Open(path)
 }
 
 // Refuse is guard.Refuser, for the guards that are a package of their own.

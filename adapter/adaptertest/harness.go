@@ -13,7 +13,6 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 	"go.uber.org/goleak"
@@ -52,10 +51,9 @@ func NewTask(files *Files) adapter.Assignment {
 			Messages: []json.RawMessage{message}, Text: "hi", HasText: true,
 			Raw: json.RawMessage(`{"messages":[` + string(message) + `]}`),
 		},
-		Prompt:     "hi",
-		Additional: *new(rawjson.Pieces).Literal(`{"apbridge":{"run_id":"` + RunID + `"}}`),
-		State:      empty,
-		Files:      files,
+		Task:  adapter.TaskAssignment{Prompt: "hi"},
+		State: empty,
+		Files: files,
 	}
 }
 

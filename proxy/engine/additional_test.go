@@ -21,7 +21,7 @@ func TestAdditionalInputReachesTheAgent(t *testing.T) {
 			t.Parallel()
 			told := make(chan []byte, 1)
 			b := setup(t, &script{opaque: true, run: func(ctx context.Context, a adapter.Assignment, yield func(mapping.Event, error) bool) {
-				told <- a.Additional.Join()
+				told <- a.Task.Additional
 				twoSteps(ctx, a, yield)
 			}})
 			id := mapping.NewID()

@@ -1,15 +1,12 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/memory"
@@ -32,8 +29,8 @@ func (x *execution) assignment(ctx context.Context, traits adapter.Traits, logge
 	x.rec.noteGiven(filesGiven(in.Files))
 	x.rec.noteGiven(x.filesOfAnswer())
 	if x.next != nil {
-		t.Update = x.next.Update
-		x.rec.noteGiven(filesOfUpdate(t.Update))
+		t.Graph.Update = x.next.Update
+		x.rec.noteGiven(filesOfUpdate(t.Graph.Update))
 	}
 	if t.Link, err = x.link(ctx, traits, logged); err != nil {
 		return nil, err
@@ -43,7 +40,7 @@ func (x *execution) assignment(ctx context.Context, traits adapter.Traits, logge
 	} else {
 		err = x.assignStateful(ctx, t)
 	}
-	files.continued, files.given = t.Done > 0, t.Uploaded
+	files.continued, files.given = t.Done > 0, t.Task.Uploaded
 	return t, err
 }
 
@@ -155,8 +152,8 @@ func (x *execution) assignOpaque(ctx context.Context, t *adapter.Assignment) err
 	if err != nil {
 		return err
 	}
-	err = x.writePrompt(t, said, recalled, access)
-	return cmp.Or(err, said.files.err)
+	x.setPrompt(t, said, recalled, access)
+	return said.files.err
 }
 
 // recall returns the items of the long-term store for the run. They are read unless the run's request has read them:
@@ -172,30 +169,22 @@ func (x *execution) recall(ctx context.Context, words string) (items memory.Reca
 	return items, nil
 }
 
-// writePrompt sets the prompt and the additional_input of a new upstream task, by the agent's memory.history and
-// memory.mode.
-func (x *execution) writePrompt(t *adapter.Assignment, said conversation, recalled memory.Recalled, access *memory.Access) (err error) {
+// setPrompt sets what the agent of a new upstream task is told, by the agent's memory.history and memory.mode.
+func (x *execution) setPrompt(t *adapter.Assignment, said conversation, recalled memory.Recalled, access *memory.Access) {
 	cfg := &x.agent.Config.Memory
-	mode, extra := rule.Transcript(cfg.History), map[string]any{}
+	mode := rule.Transcript(cfg.History)
+	t.Memory.Store, t.Task.Additional = givenAccess(access), x.AdditionalInput
 	if cfg.Mode != "prompt" && cfg.Mode != "" {
-		if len(recalled.Items) > 0 {
-			extra[rule.ItemsMember] = recalled.Items
-		}
-		sent := said
-		sent.earlier = mode.Of(said.earlier)
-		if messages, _ := rule.Newest(sent.asRoleMessages(), int(cfg.MaxBytes)); len(messages) > 0 {
-			extra["messages"] = messages
-		}
+		t.Memory.Items = givenItems(recalled)
+		t.Task.Messages = said.withNames(mode.Of(said.earlier))
 	}
 	if cfg.Mode == "additional_input" {
 		mode, recalled = rule.TranscriptNone, memory.Recalled{}
 	}
-	t.Prompt = said.prompt(x.promptParts(mode, said.earlier, recalled))
+	t.Task.Prompt = said.prompt(x.promptParts(mode, said.earlier, recalled))
 	if t.Link.Topic != "" { // the agent's topic has the messages before the input
-		t.Retelling, t.Prompt = t.Prompt, said.prompt(x.promptParts(mode, said.fresh, recalled))
+		t.Task.FullPrompt, t.Task.Prompt = t.Task.Prompt, said.prompt(x.promptParts(mode, said.fresh, recalled))
 	}
-	t.Additional, err = x.additionalInput(&t.Input, extra, access)
-	return err
 }
 
 // continueTask sets how many steps an upstream task has done, and the answer to its question.
@@ -204,9 +193,9 @@ func (x *execution) continueTask(ctx context.Context, t *adapter.Assignment) err
 	if err != nil {
 		return err
 	}
-	t.Done, t.Uploaded, t.OpenCall = past.steps, past.given, past.call
+	t.Done, t.Task.Uploaded, t.Task.PendingToolCall = past.steps, past.given, past.call
 	if t.Resume {
-		t.Answer, err = x.answer(ctx, t)
+		t.Task.Answer, err = x.answer(ctx, t)
 	}
 	return err
 }
@@ -222,33 +211,8 @@ func (x *execution) answer(ctx context.Context, t *adapter.Assignment) (rule.Ans
 	if err != nil || said.request == nil {
 		return a, err
 	}
-	a.Text = said.prompt(x.promptParts(rule.Transcript(x.agent.Config.Memory.History), rule.BesideAnswer(said.fresh, t.OpenCall), memory.Recalled{}))
+	a.Text = said.prompt(x.promptParts(rule.Transcript(x.agent.Config.Memory.History), rule.BesideAnswer(said.fresh, t.Task.PendingToolCall), memory.Recalled{}))
 	return a, said.files.err
-}
-
-// additionalInput returns the additional_input of a new upstream task: that of a v1 client, the rest of an input
-// object, members for memory, and a mark of the bridge. A task whose creation was never answered is found by that mark.
-func (x *execution) additionalInput(in *rule.Input, members map[string]any, access *memory.Access) (rawjson.Pieces, error) {
-	set := []rawjson.Member{}
-	if members[rule.ItemsMember] == nil {
-		set = append(set, rawjson.Member{Name: rule.ItemsMember}) // it is removed
-	}
-	if in.Other != nil {
-		set = append(set, rawjson.Member{Name: "input", Value: in.Other})
-	}
-	members[rule.BridgeMember] = struct {
-		Run    string         `json:"run_id"`
-		Thread string         `json:"thread_id"`
-		Store  *memory.Access `json:"store,omitempty"`
-	}{x.Run.ID, x.Run.ThreadID, access}
-	for _, key := range slices.Sorted(maps.Keys(members)) {
-		value, err := json.Marshal(members[key])
-		if err != nil {
-			return rawjson.Pieces{}, err
-		}
-		set = append(set, rawjson.Member{Name: key, Value: value})
-	}
-	return rawjson.PiecesWith(x.AdditionalInput, set...)
 }
 
 // promptParts returns the parts of a prompt and its budget.
@@ -263,17 +227,23 @@ func (x *execution) addMemory(ctx context.Context, t *adapter.Assignment) error 
 		return err
 	}
 	access, err := x.storeAccess(ctx, memory.OfRun)
-	if access != nil && access.Token == "" {
-		access = nil // a graph has no other way to write
-	}
-	if err != nil || access == nil && len(recalled.Items) == 0 {
-		return err
-	}
-	t.Memory, err = json.Marshal(struct {
-		Memory []memory.Item  `json:"memory"`
-		Store  *memory.Access `json:"store,omitempty"`
-	}{append([]memory.Item{}, recalled.Items...), access})
+	t.Memory = adapter.AgentMemory{Items: givenItems(recalled), Store: givenAccess(access)}
 	return err
+}
+
+func givenItems(recalled memory.Recalled) []adapter.MemoryItem {
+	var list []adapter.MemoryItem
+	for _, it := range recalled.Items {
+		list = append(list, adapter.MemoryItem(it))
+	}
+	return list
+}
+
+func givenAccess(access *memory.Access) *adapter.StoreAccess {
+	if access == nil {
+		return nil
+	}
+	return &adapter.StoreAccess{URL: access.URL, Token: string(access.Token), Namespaces: access.Namespaces, Writes: access.Writes}
 }
 
 // assignStateful decides what a stateful agent receives: only the input if both sides agree on the state, else the
@@ -299,18 +269,18 @@ func (x *execution) assignStateful(ctx context.Context, t *adapter.Assignment) e
 	}
 	if t.Link.Remote != "" && x.Run.Base != "" {
 		fork, err := x.forkOf(ctx, t.Link.Remote)
-		if t.Fork = fork; err != nil || fork != nil && fork.Checkpoint != "" {
+		if t.Graph.Fork = fork; err != nil || fork != nil && fork.Checkpoint != "" {
 			return err
 		}
 	}
-	if t.Values = x.rec.fold.JSON(); t.Fork == nil {
+	if t.Graph.Values = x.rec.fold.JSON(); t.Graph.Fork == nil {
 		t.Link = mapping.Link{}
 	}
 	if x.Run.Base == "" {
 		return nil
 	}
 	base, err := x.store.States.Checkpoint(ctx, x.Run.ThreadID, x.Run.Base)
-	t.AsNode = base.AsNode
+	t.Graph.AsNode = base.AsNode
 	return err
 }
 
@@ -391,11 +361,11 @@ func (c conversation) say(message json.RawMessage) string {
 	return c.in.SayInput(message, c.files.name)
 }
 
-// asRoleMessages returns the earlier messages in the form of the Agent Protocol. That form has no members for files and
-// tool calls, so they are named in the contents. The agent receives the files themselves as uploads.
-func (c conversation) asRoleMessages() []json.RawMessage {
-	list := make([]json.RawMessage, len(c.earlier))
-	for i, m := range c.earlier {
+// withNames returns messages whose contents also name their files and tool calls, for a protocol whose messages have no
+// members for them. The agent receives the files themselves as uploads.
+func (c conversation) withNames(messages []json.RawMessage) []json.RawMessage {
+	list := make([]json.RawMessage, len(messages))
+	for i, m := range messages {
 		list[i] = m
 		said := rule.MessageText(m)
 		if len(rule.Attachments(m)) > 0 {
@@ -405,5 +375,5 @@ func (c conversation) asRoleMessages() []json.RawMessage {
 		}
 		list[i] = rule.WithContent(m, rule.WithCalls(m, said))
 	}
-	return rule.RoleMessages(list)
+	return list
 }

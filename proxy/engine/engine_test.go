@@ -436,8 +436,8 @@ func TestAnAnswerInTextIsPartOfTheConversation(t *testing.T) {
 	t.Parallel()
 	s := &script{opaque: true}
 	s.run = func(_ context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
-		if task.Answer.Text != "blue" || len(task.State.Messages()) != 1 {
-			yield(mapping.Event{}, mapping.Errorf(mapping.Internal, mapping.CodeInternal, "answer %+v, state %s", task.Answer, task.State.JSON()))
+		if task.Task.Answer.Text != "blue" || len(task.State.Messages()) != 1 {
+			yield(mapping.Event{}, mapping.Errorf(mapping.Internal, mapping.CodeInternal, "answer %+v, state %s", task.Task.Answer, task.State.JSON()))
 			return
 		}
 		_ = yield(linked("up"), nil) && yield(step(task, 1, "thanks", true), nil) && yield(ended(mapping.RunSuccess), nil)

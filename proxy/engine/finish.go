@@ -178,7 +178,8 @@ func (x *execution) comparedFiles(ctx context.Context) (update mapping.Event, ch
 	}
 	uploaded := max(past.given, x.rec.uploaded)
 	return c.CompareFiles(ctx, &adapter.Assignment{
-		Run: &x.Run, TaskID: x.Run.TaskID, Link: x.rec.link, Uploaded: uploaded, Files: &runFiles{x: x, continued: true, given: uploaded},
+		Run: &x.Run, TaskID: x.Run.TaskID, Link: x.rec.link, Task: adapter.TaskAssignment{Uploaded: uploaded},
+		Files: &runFiles{x: x, continued: true, given: uploaded},
 	})
 }
 

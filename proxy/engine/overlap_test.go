@@ -192,8 +192,8 @@ func TestGraphsBesideEachOtherMergeIntoTheHead(t *testing.T) {
 	first, one := b.start(t, mapping.StrategyConcurrent, "")
 	second, two := b.start(t, mapping.StrategyConcurrent, "")
 	for _, task := range []adapter.Assignment{one, two} {
-		if task.Link.Remote != "" || len(task.Values) == 0 {
-			t.Errorf("a run beside others wants an upstream thread of its own: %+v, %s", task.Link, task.Values)
+		if task.Link.Remote != "" || len(task.Graph.Values) == 0 {
+			t.Errorf("a run beside others wants an upstream thread of its own: %+v, %s", task.Link, task.Graph.Values)
 		}
 	}
 	b.tells(t, first, `{"messages":[`+q+`,{"id":"a","content":"a"}],"n":1,"log":[1,2],"by":{"x":1,"a":1}}`)
@@ -207,8 +207,8 @@ func TestGraphsBesideEachOtherMergeIntoTheHead(t *testing.T) {
 		t.Fatal(d)
 	}
 	_, after := b.start(t, mapping.StrategyReject, "")
-	if after.Link.Remote != "" || string(after.Values) != want {
-		t.Errorf("neither upstream thread has the whole state, so the next run brings it: %+v, %s", after.Link, after.Values)
+	if after.Link.Remote != "" || string(after.Graph.Values) != want {
+		t.Errorf("neither upstream thread has the whole state, so the next run brings it: %+v, %s", after.Link, after.Graph.Values)
 	}
 }
 

@@ -148,7 +148,7 @@ func TestARetriedRunIsGivenTheStateItBeganWith(t *testing.T) {
 	var values []string
 	s := &script{}
 	s.run = func(_ context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
-		values = append(values, task.Link.Remote+string(task.Values))
+		values = append(values, task.Link.Remote+string(task.Graph.Values))
 		switch s.runs.Load() {
 		case 1:
 			_ = yield(linked("one"), nil) && yield(state(`{"n":1}`), nil) && yield(ended(mapping.RunSuccess), nil)

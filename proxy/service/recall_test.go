@@ -51,7 +51,11 @@ func (b *bench) keep(t *testing.T, value string) {
 // told passes on what an agent is told of the store, and does as rest says.
 func told(to chan<- string, rest func(context.Context, adapter.Assignment, servicetest.Yielder)) func(context.Context, adapter.Assignment, servicetest.Yielder) {
 	return func(ctx context.Context, a adapter.Assignment, yield servicetest.Yielder) {
-		to <- a.Prompt + string(a.Memory)
+		said := a.Task.Prompt
+		for _, it := range a.Memory.Items {
+			said += string(it.Value)
+		}
+		to <- said
 		rest(ctx, a, yield)
 	}
 }

@@ -79,7 +79,7 @@ func (s *talk) run(ctx context.Context) error {
 	}
 	res, err := s.to.Open(ctx, &upstream.Call{
 		Method: http.MethodPost, Path: "/toy/say", Operation: upstream.OpRun, Accept: "text/plain", Type: "text/plain",
-		Header: map[string]string{onceHeader: once}, Body: new(rawjson.Pieces).Literal(s.task.Prompt),
+		Header: map[string]string{onceHeader: once}, Body: new(rawjson.Pieces).Literal(s.task.Task.Prompt),
 	})
 	if err != nil {
 		return err

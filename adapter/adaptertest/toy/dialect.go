@@ -8,6 +8,9 @@
 // before, and nothing is done again. Toy-Hook is a URL that is told the end of the run: its talk, a blank and its
 // status. The answer has the header Toy-Talk and a line for each output as it is made, a JSON string after "- ", then a
 // line "." or, when it went wrong, a JSON string after "! ".
+//
+// A server of several toys also has two routes for each of them. POST /toys/{agent}/say is /toy/say for that one. GET
+// /toys/{agent}/card answers its name, and needs no key.
 package toy
 
 import (
@@ -29,15 +32,15 @@ const (
 	hookHeader = "Toy-Hook"
 )
 
-// Dialect returns both sides of the toy. It leaves out Aliases, as nobody types another name. Of the
-// face it leaves out Runs, as no path names a run; Store, as none is of
-// the long-term store; Chooses, as its clients get the default agent; ArtifactPath, as it serves no files; Temporary,
-// as it writes none. Of the backend it leaves out Ends: a toy's routes begin at the root of its URL.
+// Dialect returns both sides of the toy. It leaves out Aliases, as nobody types another name. Of the face it leaves out
+// Runs, as no path names a run; Store, as none is of the long-term store; Chooses, as most clients get the default
+// agent; ArtifactPath, as it serves no files; Temporary, as it writes none. Of the backend it leaves out Ends: a toy's
+// routes begin at the root of its URL.
 func Dialect() adapter.Dialect {
 	return adapter.Dialect{
 		Name:      "toy",
-		Paths:     []string{"/toy"},
-		Open:      []string{"/toy"},
+		Paths:     []string{"/toy", "/toys/{agent}"},
+		Open:      []string{"/toy", "/toys/{agent}/card"},
 		Mount:     mount,
 		Effect:    effect,
 		Refusal:   func(e *mapping.Error) any { return map[string]string{"toy": e.Message} },

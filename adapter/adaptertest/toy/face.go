@@ -23,18 +23,30 @@ func mount(r *mux.Router, svc adapter.Service, f adapter.Face) {
 	s := &face{svc, f}
 	r.Path("/toy").Methods("GET").Handler(adapter.Anybody(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "toy") })))
 	r.Path("/toy/say").Methods("POST").Handler(adapter.Operation{Handler: http.HandlerFunc(s.say), Needs: []string{mapping.RightRun}})
+	r.Path("/toys/{agent}/card").Methods("GET").Handler(adapter.Anybody(http.HandlerFunc(s.card)))
+	r.Path("/toys/{agent}/say").Methods("POST").Handler(adapter.Operation{Handler: http.HandlerFunc(s.say), Needs: []string{mapping.RightRun}})
 	r.NewRoute().HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "The toy has /toy and /toy/say."))
+		refuse(w, mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "The toy has /toy, /toy/say, /toys/{agent}/card and /toys/{agent}/say."))
 	})
+}
+
+// card answers callers without a key. So it uses nothing but the configuration.
+func (s *face) card(w http.ResponseWriter, r *http.Request) {
+	name := mux.Vars(r)["agent"]
+	if _, ok := s.Agents[name]; !ok {
+		refuse(w, mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound, "There is no toy of that name."))
+		return
+	}
+	fmt.Fprintln(w, name)
 }
 
 // effect is what each route does, for the log of the audit. A route that cancels runs would say mapping.Cancelled, and
 // be taken while memory is short.
 func effect(method, template string) (adapter.Effect, bool) {
 	switch method + " " + template {
-	case "GET /toy":
+	case "GET /toy", "GET /toys/{agent}/card":
 		return adapter.Effect{Verb: mapping.Read, Kind: "bridge"}, true
-	case "POST /toy/say":
+	case "POST /toy/say", "POST /toys/{agent}/say":
 		return adapter.Effect{Verb: mapping.Changed, Kind: "thread"}, true
 	}
 	return adapter.Effect{}, false
@@ -51,7 +63,7 @@ func (s *face) say(w http.ResponseWriter, r *http.Request) {
 		refuse(w, mapping.Classify(err))
 		return
 	}
-	started, err := s.svc.StartRun(r.Context(), new(newRun(r.Header, string(words))))
+	started, err := s.svc.StartRun(r.Context(), new(newRun(mux.Vars(r)["agent"], r.Header, string(words))))
 	if err != nil {
 		refuse(w, mapping.Classify(err))
 		return
@@ -77,10 +89,11 @@ func (s *face) say(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, ".")
 }
 
-func newRun(h http.Header, words string) adapter.RunRequest {
+// newRun returns the request for a run of an agent, or of the default agent if none is named.
+func newRun(agent string, h http.Header, words string) adapter.RunRequest {
 	input, _ := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": words}}})
 	return adapter.RunRequest{
-		ThreadID: h.Get(talkHeader), IfNotExists: "create", Flavour: flavour, Fields: []string{"words"},
+		ThreadID: h.Get(talkHeader), Agent: agent, IfNotExists: "create", Flavour: flavour, Fields: []string{"words"},
 		Input: input, Kwargs: rule.RequestOf(input), HasInput: true, IdempotencyKey: h.Get(onceHeader), Webhook: h.Get(hookHeader),
 	}
 }

@@ -49,7 +49,7 @@ func TestBareSDKAsksByName(t *testing.T) {
 		t.Fatalf("the run ended with %+v, %v, want the question", end, first.Err)
 	}
 	task := again(adaptertest.NewTask(nil), first.Events)
-	task.After, task.Resume, task.Answer = nil, true, rule.Answer{Text: "blue"}
+	task.After, task.Resume, task.Task.Answer = nil, true, rule.Answer{Text: "blue"}
 	rest := runTask(t, backendAt(t, url), task)
 	mustSucceed(t, rest)
 	if got := said(rest); len(got) != 1 || got[0] != `"You said: \"blue\""` {

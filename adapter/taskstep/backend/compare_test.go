@@ -21,7 +21,7 @@ func failed(t *testing.T, b adapter.Backend, files *adaptertest.Files) (adapter.
 	tr := runTask(t, b, task)
 	mustFail(t, tr, mapping.CodeUpstreamError)
 	for _, ev := range tr.Events {
-		task.Uploaded = max(task.Uploaded, ev.Head.Uploaded)
+		task.Task.Uploaded = max(task.Task.Uploaded, ev.Head.Uploaded)
 	}
 	return again(task, tr.Events), tr
 }

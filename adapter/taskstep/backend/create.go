@@ -1,12 +1,15 @@
 package backend
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // creation makes the agent's task, or finds the one that an earlier process may have had made.
@@ -22,8 +25,12 @@ func (c *creation) create() error {
 		if err := c.openTopic(); err != nil {
 			return err
 		}
+		body, err := c.createBody()
+		if err != nil {
+			return err
+		}
 		begun := time.Now()
-		ans, err := c.act(c.ctx, upstream.OpCreate, c.root()+"/tasks", c.createBody())
+		ans, err := c.act(c.ctx, upstream.OpCreate, c.root()+"/tasks", body)
 		switch {
 		case errors.Is(err, errTooLarge):
 			return c.tooLarge()
@@ -81,32 +88,61 @@ func (c *creation) adopt(t remoteTask) {
 	}
 }
 
-func (c *creation) createBody() *rawjson.Pieces {
+func (c *creation) createBody() (*rawjson.Pieces, error) {
+	additional, err := additionalInput(c.assigned, int(c.up.Config.Memory.MaxBytes))
+	if err != nil {
+		return nil, err
+	}
+	if c.topic != "" {
+		additional = displacing(additional)
+	}
 	var body rawjson.Pieces
 	body.Literal("{")
 	if prompt := c.prompt(); prompt != "" {
 		body.Literal(`"input":`).Text(prompt).Literal(",")
 	}
-	return body.Literal(`"additional_input":`).Pieces(c.additional()).Literal("}")
+	return body.Literal(`"additional_input":`).Pieces(additional).Literal("}"), nil
 }
 
-// additional holds in any case the mark by which a task is found whose creation was never answered.
-func (c *creation) additional() rawjson.Pieces {
-	given := c.assigned.Additional
-	if given.Len() == 0 {
-		given.Literal(`{"apbridge":{"run_id":`).Text(c.assigned.Run.ID).Literal("}}")
+// additionalInput returns the additional_input of a new task: the object that the task's client gave, the rest of an
+// input object, members for the conversation and memory, and a mark of the bridge. A task whose creation was never
+// answered is found by that mark. budget bounds the messages in bytes; 0 stands for rule.PromptBudget.
+func additionalInput(t *adapter.Assignment, budget int) (rawjson.Pieces, error) {
+	var set []rawjson.Member
+	if t.Input.Other != nil {
+		set = append(set, rawjson.Member{Name: "input", Value: t.Input.Other})
 	}
-	if c.topic != "" {
-		return displacing(given)
+	mark, err := json.Marshal(struct {
+		Run    string               `json:"run_id"`
+		Thread string               `json:"thread_id"`
+		Store  *adapter.StoreAccess `json:"store,omitempty"`
+	}{t.Run.ID, t.Run.ThreadID, t.Memory.Store})
+	if err != nil {
+		return rawjson.Pieces{}, err
 	}
-	return given
+	set = append(set, rawjson.Member{Name: rule.BridgeMember, Value: mark})
+	items := rawjson.Member{Name: rule.ItemsMember} // without a value, a client's own member is removed
+	if len(t.Memory.Items) > 0 {
+		if items.Value, err = json.Marshal(t.Memory.Items); err != nil {
+			return rawjson.Pieces{}, err
+		}
+	}
+	set = append(set, items)
+	if messages, _ := rule.Newest(rule.RoleMessages(t.Task.Messages), budget); len(messages) > 0 {
+		list, err := json.Marshal(messages)
+		if err != nil {
+			return rawjson.Pieces{}, err
+		}
+		set = append(set, rawjson.Member{Name: "messages", Value: list})
+	}
+	return rawjson.PiecesWith(t.Task.Additional, set...)
 }
 
 // prompt is what a new task is told: without a prompt, which a run that went on with an older task does not have, the
 // input's own words.
 func (c *creation) prompt() string {
-	if c.assigned.Prompt == "" {
+	if c.assigned.Task.Prompt == "" {
 		return c.assigned.Input.Text
 	}
-	return c.assigned.Prompt
+	return c.assigned.Task.Prompt
 }

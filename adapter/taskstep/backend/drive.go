@@ -151,7 +151,7 @@ func (d *drive) found() phase {
 
 // ready is the phase of a task that is known and told.
 func (d *drive) ready() phase {
-	d.assigned.Input, d.assigned.Prompt = rule.Input{}, "" // the agent has them
+	d.assigned.Input, d.assigned.Task.Prompt = rule.Input{}, "" // the agent has them
 	if d.assigned.Open {
 		return reconciling
 	}

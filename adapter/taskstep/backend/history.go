@@ -25,7 +25,7 @@ type history struct {
 
 // replay takes in what is logged already.
 func (h *history) replay(j *job) {
-	h.former, h.call, j.topic = map[string]bool{}, j.assigned.OpenCall, j.assigned.Link.Topic
+	h.former, h.call, j.topic = map[string]bool{}, j.assigned.Task.PendingToolCall, j.assigned.Link.Topic
 	if j.assigned.Resume {
 		h.remote = j.assigned.Link.Remote
 		h.seen = append(h.seen, j.assigned.Link.Steps...)

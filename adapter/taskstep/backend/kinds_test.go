@@ -32,7 +32,7 @@ func TestEmptyInputIsToldFromABrokenAgent(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Smol)
 	task := adaptertest.NewTask(nil)
-	task.Prompt, task.Input.Text = "", ""
+	task.Task.Prompt, task.Input.Text = "", ""
 	tr := runTask(t, backendOf(t, agent), task)
 	mustFail(t, tr, mapping.CodeUpstreamError)
 	if m := mapping.Classify(tr.Err).Message; !strings.Contains(m, "no input") || len(agent.Creates()) != 1 {

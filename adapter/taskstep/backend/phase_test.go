@@ -66,7 +66,7 @@ func afterDeath(logged int) func([]mapping.Event) adapter.Assignment {
 // answering is the run that brings the answer to a question.
 func answering(before []mapping.Event) adapter.Assignment {
 	task := adaptertest.NewTask(nil)
-	task.Resume, task.Answer = true, rule.Answer{Text: "blue"}
+	task.Resume, task.Task.Answer = true, rule.Answer{Text: "blue"}
 	task.Link, task.Done = *before[len(before)-2].Head.Link, 2
 	return task
 }

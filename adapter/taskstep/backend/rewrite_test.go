@@ -96,7 +96,7 @@ func TestFileRewrittenInLockstep(t *testing.T) {
 				}
 				trs = append(trs, tr)
 				for _, ev := range tr.Events {
-					task.Uploaded = max(task.Uploaded, ev.Head.Uploaded)
+					task.Task.Uploaded = max(task.Task.Uploaded, ev.Head.Uploaded)
 				}
 				task = again(task, tr.Events[:len(tr.Events)-1]) // a parked end is not logged
 			}

@@ -38,8 +38,8 @@ func (c *stepCall) words() *string {
 		return nil
 	case c.assigned.Say != nil:
 		return c.assigned.Say
-	case c.assigned.Resume && !c.assigned.Answer.Continue && c.past.inRun == 0:
-		return &c.assigned.Answer.Text
+	case c.assigned.Resume && !c.assigned.Task.Answer.Continue && c.past.inRun == 0:
+		return &c.assigned.Task.Answer.Text
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -12,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/google/go-cmp/cmp"
 )
@@ -81,7 +82,7 @@ func TestWire(t *testing.T) {
 	mustSucceed(t, runTask(t, backendAt(t, srv.URL), adaptertest.NewTask(nil)))
 	task := "/ap/v1/agent/tasks/00000000-aaaa-4000-8000-000000000001"
 	step := seen{"POST " + task + "/steps", "application/json", "0", ""}
-	create := `{"input":"hi","additional_input":{"apbridge":{"run_id":"` + adaptertest.RunID + `"}}}`
+	create := `{"input":"hi","additional_input":{"apbridge":{"run_id":"` + adaptertest.RunID + `","thread_id":"` + adaptertest.ThreadID + `"}}}`
 	want := []seen{
 		{"GET /ap/v1/agent/tasks", "", "", ""},
 		{"GET /ap/v2/topics", "", "", ""},
@@ -97,27 +98,60 @@ func TestWire(t *testing.T) {
 	}
 }
 
+// TestAdditionalInput: it is made from what the assignment has as data. A client's members of our names are replaced.
+func TestAdditionalInput(t *testing.T) {
+	t.Parallel()
+	const ids = `"apbridge":{"run_id":"` + adaptertest.RunID + `","thread_id":"` + adaptertest.ThreadID + `"`
+	message := func(text string) json.RawMessage {
+		return json.RawMessage(`{"type":"human","content":"` + text + `","id":"` + text + `"}`)
+	}
+	for name, c := range map[string]struct {
+		set    func(*adapter.Assignment)
+		budget int
+		want   string
+	}{
+		"nothing":                {func(*adapter.Assignment) {}, 0, `{` + ids + `}}`},
+		"the rest of the input":  {func(a *adapter.Assignment) { a.Input.Other = json.RawMessage(`{"n":1}`) }, 0, `{"input":{"n":1},` + ids + `}}`},
+		"a client's own members": {func(a *adapter.Assignment) { a.Task.Additional = json.RawMessage(`{"k":1,"memory":2,"apbridge":3}`) }, 0, `{"k":1,` + ids + `}}`},
+		"the conversation": {func(a *adapter.Assignment) { a.Task.Messages = []json.RawMessage{message("one"), message("two")} }, 0,
+			`{` + ids + `},"messages":[{"role":"user","content":"one","id":"one"},{"role":"user","content":"two","id":"two"}]}`},
+		"the newest of it": {func(a *adapter.Assignment) { a.Task.Messages = []json.RawMessage{message("one"), message("two")} }, 60,
+			`{` + ids + `},"messages":[{"role":"user","content":"two","id":"two"}]}`},
+		"memory": {func(a *adapter.Assignment) {
+			a.Memory.Items = []adapter.MemoryItem{{Namespace: []string{"n"}, Key: "k", Value: json.RawMessage(`{"v":1}`)}}
+			a.Memory.Store = &adapter.StoreAccess{Namespaces: [][]string{{"n"}}, Writes: true}
+		}, 0, `{` + ids + `,"store":{"namespaces":[["n"]],"writes":true}},"memory":[{"namespace":["n"],"key":"k","value":{"v":1}}]}`},
+	} {
+		task := adaptertest.NewTask(nil)
+		c.set(&task)
+		got, err := additionalInput(&task, c.budget)
+		if err != nil || string(got.Join()) != c.want {
+			t.Errorf("%s: %s, %v, want %s", name, got.Join(), err, c.want)
+		}
+	}
+}
+
 // TestCreateLeavesOutWhatIsEmpty: forge refuses nulls.
 func TestCreateLeavesOutWhatIsEmpty(t *testing.T) {
 	t.Parallel()
-	const mark = `"additional_input":{"apbridge":{"run_id":"` + adaptertest.RunID + `"}}`
+	const mark = `"apbridge":{"run_id":"` + adaptertest.RunID + `","thread_id":"` + adaptertest.ThreadID + `"}`
 	for _, c := range []struct{ prompt, words, additional, want string }{
-		{"", "", "", `{` + mark + `}`},
-		{"x", "", "", `{"input":"x",` + mark + `}`},
-		{"", "words", "", `{"input":"words",` + mark + `}`},
-		{"", "", `{"a":1}`, `{"additional_input":{"a":1}}`},
-		{"<&>\"\n", "words", `{"a":1}`, `{"input":"<&>\"\n","additional_input":{"a":1}}`},
+		{"", "", "", `{"additional_input":{` + mark + `}}`},
+		{"x", "", "", `{"input":"x","additional_input":{` + mark + `}}`},
+		{"", "words", "", `{"input":"words","additional_input":{` + mark + `}}`},
+		{"", "", `{"a":1}`, `{"additional_input":{"a":1,` + mark + `}}`},
+		{"<&>\"\n", "words", `{"a":1}`, `{"input":"<&>\"\n","additional_input":{"a":1,` + mark + `}}`},
 	} {
 		agent := adaptertest.NewStepAgent(adaptertest.Plain)
 		task := adaptertest.NewTask(nil)
-		task.Prompt, task.Input.Text, task.Additional = c.prompt, c.words, *new(rawjson.Pieces).Literal(c.additional)
+		task.Task.Prompt, task.Input.Text, task.Task.Additional = c.prompt, c.words, json.RawMessage(c.additional)
 		mustSucceed(t, runTask(t, backendOf(t, agent), task))
 		if got := agent.Creates()[0]; got != c.want {
 			t.Errorf("create body %s, want %s", got, c.want)
 		}
 	}
 	task := adaptertest.NewTask(nil)
-	task.Prompt, task.Input.Text = "", ""
+	task.Task.Prompt, task.Input.Text = "", ""
 	tr := runTask(t, backendOf(t, adaptertest.NewStepAgent(adaptertest.Forge)), task)
 	mustFail(t, tr, mapping.CodeUpstreamError)
 	if m := mapping.Classify(tr.Err).Message; !strings.Contains(m, "no input") || !strings.Contains(m, "field required") {
@@ -189,7 +223,7 @@ func TestResume(t *testing.T) {
 		first := runTask(t, backendAt(t, url), adaptertest.NewTask(nil))
 		task := again(adaptertest.NewTask(nil), first.Events)
 		task.Run.ID, task.After = "0190c9a2-0000-7000-8000-0000000000ff", nil
-		task.Resume, task.Answer = true, c.answer
+		task.Resume, task.Task.Answer = true, c.answer
 		rest := runTask(t, backendAt(t, url), task)
 		mustSucceed(t, rest)
 		if diff := cmp.Diff([]string{"", "", c.want}, agent.Inputs()); diff != "" {
@@ -208,7 +242,7 @@ func TestLockstepResume(t *testing.T) {
 	agent.Script = append(agent.Script[:2], adaptertest.ScriptStep{Output: `"blue, then"`}, adaptertest.ScriptStep{Output: `"done"`, Last: true})
 	b := backendOf(t, agent)
 	task := again(adaptertest.NewTask(nil), runTask(t, b, adaptertest.NewTask(nil)).Events)
-	task.After, task.Resume, task.Answer, task.OneStep = nil, true, rule.Answer{Text: "blue"}, true
+	task.After, task.Resume, task.Task.Answer, task.OneStep = nil, true, rule.Answer{Text: "blue"}, true
 	first := runTask(t, b, task)
 	if end := first.End(); end == nil || !end.Parked {
 		t.Fatalf("%v, %+v", first.Err, end)
@@ -226,7 +260,7 @@ func TestResumePickUp(t *testing.T) {
 	url := adaptertest.Serve(t, agent).URL
 	first := runTask(t, backendAt(t, url), adaptertest.NewTask(nil))
 	task := again(adaptertest.NewTask(nil), first.Events)
-	task.After, task.Resume, task.Answer = nil, true, rule.Answer{Text: "blue"}
+	task.After, task.Resume, task.Task.Answer = nil, true, rule.Answer{Text: "blue"}
 	runFor(t, backendAt(t, url), task, 2)
 	task.Open = true
 	rest := runTask(t, backendAt(t, url), task)

@@ -81,8 +81,8 @@ func (c *creation) topicBody() *rawjson.Pieces {
 // the conversation.
 func (c *creation) loseTopic() {
 	c.topic = ""
-	if c.assigned.Retelling != "" {
-		c.assigned.Prompt = c.assigned.Retelling
+	if c.assigned.Task.FullPrompt != "" {
+		c.assigned.Task.Prompt = c.assigned.Task.FullPrompt
 	}
 }
 

@@ -70,6 +70,6 @@ func (tr *tracker) loadSums(j *job) error {
 	if err != nil {
 		return err
 	}
-	tr.load(list, max(j.assigned.Uploaded, tr.given))
+	tr.load(list, max(j.assigned.Task.Uploaded, tr.given))
 	return nil
 }

@@ -18,9 +18,9 @@ func (u *uploads) late() error {
 	if err != nil {
 		return err
 	}
-	u.files.load(list, u.assigned.Uploaded.With(list...))
-	list = slices.DeleteFunc(list, func(a mapping.Artifact) bool { return a.AgentCreated || u.assigned.Uploaded.Has(a) })
-	u.files.given = u.assigned.Uploaded.With(list...)
+	u.files.load(list, u.assigned.Task.Uploaded.With(list...))
+	list = slices.DeleteFunc(list, func(a mapping.Artifact) bool { return a.AgentCreated || u.assigned.Task.Uploaded.Has(a) })
+	u.files.given = u.assigned.Task.Uploaded.With(list...)
 	if err := u.send(list, nil); err != nil {
 		return err
 	}

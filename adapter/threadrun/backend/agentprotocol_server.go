@@ -66,7 +66,7 @@ func (p *plain) pickUp() (phase, error) {
 
 // makeThread is thread.open: the state goes in by PATCH, else with the input.
 func (p *plain) makeThread() error {
-	if p.link.Remote != "" && p.t.Values == nil {
+	if p.link.Remote != "" && p.t.Graph.Values == nil {
 		return nil
 	}
 	var made threadWire
@@ -77,10 +77,10 @@ func (p *plain) makeThread() error {
 		return p.b.http.bad(http.MethodPost, "/threads", "thread_id is missing")
 	}
 	p.link = mapping.Link{Remote: made.ID, Profile: profilePlain}
-	if err := p.emitLink(); err != nil || len(object(p.t.Values)) == 0 {
+	if err := p.emitLink(); err != nil || len(object(p.t.Graph.Values)) == 0 {
 		return err
 	}
-	_, err := p.b.patchPlain(p.ctx, p.link, p.t.Values)
+	_, err := p.b.patchPlain(p.ctx, p.link, p.t.Graph.Values)
 	if upstream.Status(err) == 0 || upstream.MayHaveActed(err) {
 		return err
 	}

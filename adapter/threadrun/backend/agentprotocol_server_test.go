@@ -154,7 +154,7 @@ func TestPlainServerIsDetectedAndPickedUp(t *testing.T) {
 	if tr := adaptertest.Collect(within(t), b, task, 0); tr.Code() != mapping.CodeNotSupported {
 		t.Errorf("an answer: %v", tr.Err)
 	}
-	task.Resume, task.Values = false, json.RawMessage(`{"messages":[{"type":"human","content":"before","id":"b"}]}`)
+	task.Resume, task.Graph.Values = false, json.RawMessage(`{"messages":[{"type":"human","content":"before","id":"b"}]}`)
 	wantSuccess(t, adaptertest.Collect(within(t), b, task, 0))
 	if !strings.Contains(string(a.last["input"]), `"before"`) {
 		t.Errorf("input %s lacks the state", a.last["input"])

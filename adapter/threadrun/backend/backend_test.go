@@ -323,7 +323,7 @@ func TestSeedFallsBackToTheInput(t *testing.T) {
 	a := playing(adaptertest.ChatPlay())
 	a.Canned = map[string]*adaptertest.Canned{routeUpdate: {Status: 500, Type: "text/plain", Body: "Internal Server Error"}}
 	task := adaptertest.NewTask(nil)
-	task.Values = json.RawMessage(`{"messages":[{"id":"h1","type":"human","content":"one"}],"files":{"/a":"1"},"n":1}`)
+	task.Graph.Values = json.RawMessage(`{"messages":[{"id":"h1","type":"human","content":"one"}],"files":{"/a":"1"},"n":1}`)
 	task.Input.Raw = json.RawMessage(`{"messages":[{"id":"h2","type":"human","content":"two"}],"files":{"/b":"2"}}`)
 	if tr := run(t, a, task); tr.Err != nil {
 		t.Fatal(tr.Err)

@@ -17,7 +17,7 @@ type historyAsk struct {
 // findFork reports whether the run can go on from an older checkpoint of its upstream thread, which the task's Fork
 // names by its id from then on.
 func (th *thread) findFork() (bool, error) {
-	fork := th.t.Fork
+	fork := th.t.Graph.Fork
 	if fork == nil || th.link.Remote == "" {
 		return false, nil
 	}
@@ -25,10 +25,10 @@ func (th *thread) findFork() (bool, error) {
 		return true, nil
 	}
 	id, err := th.pointOf(fork)
-	if th.t.Fork = nil; err != nil || id == "" {
+	if th.t.Graph.Fork = nil; err != nil || id == "" {
 		return false, err
 	}
-	th.t.Fork = &adapter.Fork{Checkpoint: id}
+	th.t.Graph.Fork = &adapter.Fork{Checkpoint: id}
 	return true, nil
 }
 
@@ -44,7 +44,7 @@ func (th *thread) pointOf(fork *adapter.Fork) (string, error) {
 	for _, st := range list {
 		var meta checkpointMeta
 		_ = json.Unmarshal(st.Metadata, &meta)
-		if meta.RunID == fork.Run && meta.Step == fork.Step && rawjson.Equal(th.t.Values, st.Values) {
+		if meta.RunID == fork.Run && meta.Step == fork.Step && rawjson.Equal(th.t.Graph.Values, st.Values) {
 			return st.head(), nil
 		}
 	}

@@ -20,7 +20,7 @@ const (
 func forking(tr adaptertest.Trace) (adapter.Assignment, map[string]*adaptertest.Canned) {
 	task := adaptertest.NewTask(nil)
 	task.Run.ID, task.Link = strings.Replace(adaptertest.RunID, "01", "02", 1), linkOf(tr)
-	task.Values, task.Fork = json.RawMessage(forkedValues), &adapter.Fork{Run: task.Link.RemoteRun, Step: 1}
+	task.Graph.Values, task.Graph.Fork = json.RawMessage(forkedValues), &adapter.Fork{Run: task.Link.RemoteRun, Step: 1}
 	point := fmt.Sprintf(`[{"values":%s,"next":["answer"],"metadata":{"run_id":%q,"step":1},"checkpoint":{"checkpoint_id":"middle"}}]`, forkedValues, task.Link.RemoteRun)
 	return task, map[string]*adaptertest.Canned{routeHistory: {Status: 200, Type: "application/json", Body: point}}
 }
@@ -49,7 +49,7 @@ func TestForkOfADeadProcessIsFound(t *testing.T) {
 			Step int
 		}
 	}
-	if err := json.Unmarshal(a.Bodies(routeHistory)[0], &asked); err != nil || asked.Metadata.Run != task.Fork.Run || asked.Metadata.Step != 1 || asked.Limit == 0 {
+	if err := json.Unmarshal(a.Bodies(routeHistory)[0], &asked); err != nil || asked.Metadata.Run != task.Graph.Fork.Run || asked.Metadata.Step != 1 || asked.Limit == 0 {
 		t.Errorf("the history was asked for with %s", a.Bodies(routeHistory)[0])
 	}
 }

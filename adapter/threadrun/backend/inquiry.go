@@ -37,7 +37,7 @@ func (q *inquiry) pickUp() (*runWire, error) {
 	if err != nil {
 		return nil, q.unresolved(nil, err)
 	}
-	linked := q.linked() || q.link.Remote != "" && (q.t.Values == nil || forks)
+	linked := q.linked() || q.link.Remote != "" && (q.t.Graph.Values == nil || forks)
 	if !linked {
 		q.link = mapping.Link{Remote: q.thread.id()}
 	}

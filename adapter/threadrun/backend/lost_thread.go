@@ -13,7 +13,7 @@ func (th *thread) replace() bool {
 	if th.t.Resume || th.t.State == nil || th.replaced {
 		return false
 	}
-	th.replaced, th.t.Values, th.t.Fork = true, th.t.State.JSON(), nil
+	th.replaced, th.t.Graph.Values, th.t.Graph.Fork = true, th.t.State.JSON(), nil
 	return true
 }
 

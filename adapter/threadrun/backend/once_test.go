@@ -85,7 +85,7 @@ func wantOnce(t *testing.T, tr adaptertest.Trace, p *lateGateway, work func() in
 func TestA10RunIsNotSentAgainWhileItsRequestMayBeOnItsWay(t *testing.T) {
 	t.Parallel()
 	seeded := adaptertest.NewTask(nil)
-	seeded.Values = json.RawMessage(`{"messages":[{"id":"h1","type":"human","content":"one"}]}`)
+	seeded.Graph.Values = json.RawMessage(`{"messages":[{"id":"h1","type":"human","content":"one"}]}`)
 	for name, c := range map[string]struct {
 		answer int
 		task   adapter.Assignment
@@ -239,7 +239,7 @@ func TestA10StateIsNotGivenTwice(t *testing.T) {
 		t.Errorf("update: error %v, sent %d times", err, a.Calls(routeUpdate))
 	}
 	task := adaptertest.NewTask(nil)
-	task.Values = json.RawMessage(`{"messages":[{"id":"h1","type":"human","content":"one"}]}`)
+	task.Graph.Values = json.RawMessage(`{"messages":[{"id":"h1","type":"human","content":"one"}]}`)
 	if tr := adaptertest.Collect(within(t), b, task, 0); tr.Code() != mapping.CodeUpstreamError || a.Work() != 1 {
 		t.Errorf("seed: error %v, %d runs", tr.Err, a.Work())
 	}

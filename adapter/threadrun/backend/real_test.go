@@ -328,7 +328,7 @@ func TestRealSeedForkAndHeal(t *testing.T) {
 	t.Parallel()
 	b, ctx := real(t, "chat")
 	task := say("two")
-	task.Values = json.RawMessage(`{"messages":[{"type":"human","content":"one","id":"h1"},{"type":"ai","content":"answer one","id":"a1"}]}`)
+	task.Graph.Values = json.RawMessage(`{"messages":[{"type":"human","content":"one","id":"h1"},{"type":"ai","content":"answer one","id":"a1"}]}`)
 	tr := adaptertest.Collect(ctx, b, task, 0)
 	wantSuccess(t, tr)
 	seeded := []string{"one", "answer one", "two", "planning", "you said: two"}
@@ -341,7 +341,7 @@ func TestRealSeedForkAndHeal(t *testing.T) {
 
 	wantSuccess(t, adaptertest.Collect(ctx, b, then(tr, "dropped"), 0))
 	fork := then(tr, "forked")
-	fork.Fork, fork.Link.RemoteCheckpoint = &adapter.Fork{Checkpoint: base}, ""
+	fork.Graph.Fork, fork.Link.RemoteCheckpoint = &adapter.Fork{Checkpoint: base}, ""
 	forked := adaptertest.Collect(ctx, b, fork, 0)
 	wantSuccess(t, forked)
 	wantTexts(t, texts(t, forked), append(slices.Clone(seeded), "forked", "planning", "you said: forked")...)
@@ -353,7 +353,7 @@ func TestRealSeedForkAndHeal(t *testing.T) {
 		t.Fatal(err)
 	}
 	lost := then(after, "healed")
-	lost.State, _ = state.NewFold(task.Values)
+	lost.State, _ = state.NewFold(task.Graph.Values)
 	healed := adaptertest.Collect(ctx, b, lost, 0)
 	wantSuccess(t, healed)
 	wantTexts(t, texts(t, healed), "one", "answer one", "healed", "planning", "you said: healed")

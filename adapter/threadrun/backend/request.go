@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
@@ -33,8 +34,8 @@ func (r requests) first() runCreate {
 	if r.origin == threadComesWithRun {
 		body.IfNotExists = "create"
 	}
-	if r.t.Fork != nil {
-		body.at(r.t.Fork.Checkpoint)
+	if r.t.Graph.Fork != nil {
+		body.at(r.t.Graph.Fork.Checkpoint)
 	}
 	r.fill(&body)
 	return body
@@ -102,7 +103,7 @@ func (r requests) answer() json.RawMessage {
 // goOn asks for the next step of a run that was stopped after one. What is to be in the state before it is put there on
 // the way: an input would start the graph from its beginning.
 func (r requests) goOn(body *runCreate) {
-	update := object(r.t.Update)
+	update := object(r.t.Graph.Update)
 	if words := r.words(); words != nil {
 		if update == nil {
 			update = map[string]json.RawMessage{}
@@ -168,12 +169,32 @@ func (r requests) recursionLimit() int {
 
 // configurable is that of the client without names of ours; nil for none.
 func (r requests) configurable(given json.RawMessage, next bool) json.RawMessage {
-	made := r.configured(given, next)
-	if r.t.Memory == nil || r.inContext() {
+	made, memory := r.configured(given, next), r.memory()
+	if memory == nil || r.inContext() {
 		return made
 	}
-	made, _ = rawjson.WithMembers(made, rawjson.Member{Name: rule.BridgeMember, Value: r.t.Memory}) // it is an object, or nil
+	made, _ = rawjson.WithMembers(made, rawjson.Member{Name: rule.BridgeMember, Value: memory}) // it is an object, or nil
 	return made
+}
+
+// memory returns an object with the agent's part of the long-term store; nil if there is nothing to tell. A graph
+// cannot ask the bridge to write, so access to the store without a token is of no use to it.
+func (r requests) memory() json.RawMessage {
+	given := r.t.Memory
+	if given.Store != nil && given.Store.Token == "" {
+		given.Store = nil
+	}
+	if given.Store == nil && len(given.Items) == 0 {
+		return nil
+	}
+	object, err := json.Marshal(struct {
+		Memory []adapter.MemoryItem `json:"memory"`
+		Store  *adapter.StoreAccess `json:"store,omitempty"`
+	}{append([]adapter.MemoryItem{}, given.Items...), given.Store})
+	if err != nil {
+		return nil // a value that is not JSON; the store has none
+	}
+	return object
 }
 
 // inContext reports whether memory is told in the run's context: servers refuse a run with both a context and
@@ -184,11 +205,11 @@ func (r requests) inContext() bool {
 
 // context is that of the client, with what the agent is told of the store.
 func (r requests) context() json.RawMessage {
-	given := set(r.t.Run.Options.Context)
-	if !r.inContext() || r.t.Memory == nil && rawjson.Get(given, rule.BridgeMember) == nil {
+	given, memory := set(r.t.Run.Options.Context), r.memory()
+	if !r.inContext() || memory == nil && rawjson.Get(given, rule.BridgeMember) == nil {
 		return given
 	}
-	made, _ := rawjson.WithMembers(given, rawjson.Member{Name: rule.BridgeMember, Value: r.t.Memory}) // it was checked when it came in
+	made, _ := rawjson.WithMembers(given, rawjson.Member{Name: rule.BridgeMember, Value: memory}) // it was checked when it came in
 	return made
 }
 
@@ -198,7 +219,7 @@ func (r requests) configured(given json.RawMessage, next bool) json.RawMessage {
 	for _, key := range ownKeys {
 		set = append(set, rawjson.Member{Name: key})
 	}
-	if r.link.Profile == profileForked && (next || r.t.Fork == nil) {
+	if r.link.Profile == profileForked && (next || r.t.Graph.Fork == nil) {
 		i := slices.Index(ownKeys, "checkpoint_id")
 		set[i].Value = orNull(nil)
 	} else if rawjson.Kind(given) != '{' {

@@ -15,11 +15,11 @@ import (
 // so that the graph goes on after it. If the client named none, or one that the graph does not have, it is an update of
 // the node that leads to the end. A server that refuses is given the state as part of the run's input.
 func (th *thread) seed() error {
-	if rawjson.CountMembers(th.t.Values) == 0 {
+	if rawjson.CountMembers(th.t.Graph.Values) == 0 {
 		return nil
 	}
-	if th.t.AsNode != "" {
-		if err := th.writeState(th.t.AsNode); err == nil || !refusedState(err) {
+	if th.t.Graph.AsNode != "" {
+		if err := th.writeState(th.t.Graph.AsNode); err == nil || !refusedState(err) {
 			return err
 		}
 	}
@@ -32,7 +32,7 @@ func (th *thread) seed() error {
 
 func (th *thread) writeState(node string) error {
 	path := threadPath(th.link.Remote) + "/state"
-	return th.b.http.writeJSON(th.ctx, http.MethodPost, path, stateUpdate{Values: th.t.Values, AsNode: node}, nil)
+	return th.b.http.writeJSON(th.ctx, http.MethodPost, path, stateUpdate{Values: th.t.Graph.Values, AsNode: node}, nil)
 }
 
 // refusedState reports whether the server has certainly not taken a state: written once more, it would be there twice.
@@ -42,7 +42,7 @@ func refusedState(err error) bool {
 
 // seedByInput puts the state into the run's input; refused is why it could not be written.
 func (th *thread) seedByInput(refused error) error {
-	input, ok := seededInput(th.t.Values, th.t.Input.Raw)
+	input, ok := seededInput(th.t.Graph.Values, th.t.Input.Raw)
 	if !ok {
 		return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeNotPortable, Err: refused,
 			Message: fmt.Sprintf("The state of this thread cannot be given to agent %q: it refuses a state update, and the run's input cannot carry it.", th.b.up.Name)}

@@ -35,7 +35,7 @@ func (th *thread) open() error {
 	case found:
 		th.link.Profile = profileForked
 		return nil
-	case th.link.Remote == "" || th.t.Values != nil:
+	case th.link.Remote == "" || th.t.Graph.Values != nil:
 		return th.fresh()
 	}
 	return th.catchUp()
@@ -88,7 +88,7 @@ func (th *thread) makeFirst() error {
 // others.
 func (th *thread) mayComeWithRun() bool {
 	meta := th.t.Run.Metadata
-	if th.t.OneStep || th.b.separate.Load() || rawjson.CountMembers(th.t.Values) > 0 || rawjson.CountMembers(meta) > len(bridgeKeys)+1 {
+	if th.t.OneStep || th.b.separate.Load() || rawjson.CountMembers(th.t.Graph.Values) > 0 || rawjson.CountMembers(meta) > len(bridgeKeys)+1 {
 		return false
 	}
 	if th.t.State != nil && th.t.State.Size() > len("{}") {

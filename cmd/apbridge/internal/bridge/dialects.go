@@ -41,9 +41,14 @@ func ownedBy(dialects adapter.Dialects, name string) mux.MatcherFunc {
 func faces(dialects adapter.Dialects) []proxy.Face {
 	var list []proxy.Face
 	for _, d := range dialects {
-		list = append(list, proxy.Face{Name: d.Name, Owns: d.Owns, Open: d.Open, Body: refusalOf(d)})
+		list = append(list, proxy.Face{Name: d.Name, Owns: d.Owns, Open: openIn(d), Body: refusalOf(d)})
 	}
 	return list
+}
+
+// openIn reports which paths of a dialect need no key. Nothing below an agent's pass-through is the dialect's to open.
+func openIn(d adapter.Dialect) func(path string) bool {
+	return func(path string) bool { return d.IsOpen(path) && !passthrough.Owns(path) }
 }
 
 // refusalOf writes the body of a refusal in a dialect's words.

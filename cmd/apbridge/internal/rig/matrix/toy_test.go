@@ -49,6 +49,22 @@ func TestFurtherDialectIsKnownEverywhere(t *testing.T) {
 	b.Post("/threads/"+b.Post("/threads", `{}`).OK().Text("thread_id")+"/runs/wait", goes).Want(t, 422, "not supported before a toy")
 }
 
+// TestPublicPathsWithAVariable: a face answers callers without a key on them, and on nothing beside or below them.
+func TestPublicPathsWithAVariable(t *testing.T) {
+	t.Parallel()
+	const key = "a-key-of-this-test-which-is-long"
+	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, &toy.Agent{Says: []string{"one"}}).URL)})
+	cfg.Auth.Keys = []config.Key{{ID: "alice", Key: key}}
+	b := rig.StartSpeaking(t, cfg, withToy())
+	b.Do("GET", "/toys/agent/card", "", "X-Api-Key", "").Want(t, 200, "agent\n")
+	b.Do("GET", "/toys/other/card", "", "X-Api-Key", "").Want(t, 404, `! "There is no toy`)
+	for _, path := range []string{"/toys/agent", "/toys/agent/", "/toys/agent/card/", "/toys/agent/card/x", "/toys/card", "/toys/a/b/card"} {
+		b.Do("GET", path, "", "X-Api-Key", "").Is(401)
+	}
+	b.Do("POST", "/toys/agent/say", "hi", "X-Api-Key", "").Want(t, 401, `{"toy":"`)
+	b.Do("POST", "/toys/agent/say", "hi", "X-Api-Key", key).Want(t, 200, "- \"one\"\n.\n")
+}
+
 // TestFurtherDialectHearsOfLosses: what the bridge finds lost is told to the toy's clients under the names of meanings,
 // as to others under those of their fields, whichever dialect the agent speaks.
 func TestFurtherDialectHearsOfLosses(t *testing.T) {
