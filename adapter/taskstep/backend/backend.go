@@ -48,7 +48,7 @@ func Detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 	}
 	defer b.to.CloseIdle()
 	seen, err := b.probe(ctx)
-	if err != nil || seen.fit == fitYes {
+	if err != nil || seen.match == matchYes {
 		return err == nil, err
 	}
 	return false, seen.unwilling
@@ -82,7 +82,7 @@ func (b *backend) Probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if seen.fit != fitYes {
+	if seen.match != matchYes {
 		return seen.unwilling
 	}
 	b.site.CompareAndSwap(nil, &seen.site)
@@ -108,7 +108,7 @@ func (b *backend) Profile() string {
 // far; with Assignment.After these make it possible to ask the agent, after a crash, which steps it did that were never
 // logged.
 func (b *backend) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mapping.Event, error] {
-	d := newDrive(ctx, b, t)
+	d := newRunDriver(ctx, b, t)
 	return func(yield func(mapping.Event, error) bool) {
 		d.yield = yield
 		if err := d.run(); err != nil && !errors.Is(err, errUnwanted) {

@@ -13,10 +13,10 @@ import (
 // CompareFiles holds the files of the run's thread against those of the agent's task, as the last step does in a run
 // that comes to one.
 func (b *backend) CompareFiles(ctx context.Context, t *adapter.Assignment) (update mapping.Event, changed bool, err error) {
-	d := downloads{job: &job{backend: b, ctx: ctx, assigned: t, remote: t.Link.Remote}, files: &tracker{}}
+	d := downloads{session: &session{backend: b, ctx: ctx, assigned: t, remote: t.Link.Remote}, files: &tracker{}}
 	d.site, _ = parseProfile(t.Link.Profile)
 	d.files.told = true // by the steps, where agents of the kind do that
-	if err := d.files.loadSums(d.job); err != nil {
+	if err := d.files.loadSums(d.session); err != nil {
 		return update, false, err
 	}
 	files, ids, err := d.compareAll()

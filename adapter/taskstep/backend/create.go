@@ -14,7 +14,7 @@ import (
 
 // creation makes the agent's task, or finds the one that an earlier process may have had made.
 type creation struct {
-	*job
+	*session
 	past *history
 }
 

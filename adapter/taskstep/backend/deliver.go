@@ -8,7 +8,7 @@ import (
 )
 
 // deliver tells the next step, and the end of the run when it is the last or asks.
-func (d *drive) deliver() (phase, error) {
+func (d *runDriver) deliver() (phase, error) {
 	step := d.queue[0]
 	d.queue = slices.Delete(d.queue, 0, 1)
 	ev, err := d.event(step)
@@ -34,7 +34,7 @@ func (d *drive) deliver() (phase, error) {
 
 // event is the update of a step, with the files that it changed. At the end of a run all of the agent's files are
 // looked at.
-func (d *drive) event(step *remoteStep) (*mapping.Event, error) {
+func (d *runDriver) event(step *remoteStep) (*mapping.Event, error) {
 	info := mapping.StepInfo{
 		ID: step.ID, Name: step.Name, Status: step.Status, Output: step.Output,
 		Additional: step.Additional, SaysLast: step.IsLast, Input: step.input, OpenCall: d.past.call,
@@ -53,14 +53,14 @@ func (d *drive) event(step *remoteStep) (*mapping.Event, error) {
 	return &ev, nil
 }
 
-func (d *drive) update(info mapping.StepInfo, files []byte) mapping.Event {
+func (d *runDriver) update(info mapping.StepInfo, files []byte) mapping.Event {
 	n := d.assigned.Done + d.past.here + 1
 	return rule.StepUpdate(d.assigned.Run.ID, d.assigned.TaskID, n, info, files, d.assigned.Run.Options.Approval)
 }
 
 // ask ends the run with a question. The link is told once more, since the run that brings the answer needs to know
 // which steps are logged.
-func (d *drive) ask(questions []mapping.Interrupt) error {
+func (d *runDriver) ask(questions []mapping.Interrupt) error {
 	if err := d.link(d.past.seen); err != nil {
 		return err
 	}

@@ -17,13 +17,13 @@ const rereads = 2
 
 // drive is one call of Run: a state machine, whose phases are in phase.go. A phase does its part of the work and names
 // the next one. What it works with has types of its own, which share the job. It is used by one goroutine.
-type drive struct {
-	*job
+type runDriver struct {
+	*session
 	phase     phase
 	past      history
 	creation  creation
 	call      stepCall
-	inquiry   inquiry
+	reconcile reconcile
 	files     tracker
 	uploads   uploads
 	downloads downloads
@@ -33,19 +33,19 @@ type drive struct {
 	broke    error         // what became of the call whose result is looked for
 }
 
-func newDrive(ctx context.Context, b *backend, t *adapter.Assignment) *drive {
-	j := &job{backend: b, ctx: ctx, assigned: t}
-	d := &drive{job: j}
-	d.inquiry = inquiry{job: j, past: &d.past}
-	d.creation = creation{job: j, past: &d.past}
-	d.call = stepCall{job: j, past: &d.past}
-	d.uploads = uploads{job: j, past: &d.past, files: &d.files}
-	d.downloads = downloads{job: j, files: &d.files}
+func newRunDriver(ctx context.Context, b *backend, t *adapter.Assignment) *runDriver {
+	j := &session{backend: b, ctx: ctx, assigned: t}
+	d := &runDriver{session: j}
+	d.reconcile = reconcile{session: j, past: &d.past}
+	d.creation = creation{session: j, past: &d.past}
+	d.call = stepCall{session: j, past: &d.past}
+	d.uploads = uploads{session: j, past: &d.past, files: &d.files}
+	d.downloads = downloads{session: j, files: &d.files}
 	return d
 }
 
 // run goes from phase to phase, until the end is told or an error ends it.
-func (d *drive) run() error {
+func (d *runDriver) run() error {
 	if d.ctx.Err() != nil {
 		return stopReason(d.ctx)
 	}
@@ -62,7 +62,7 @@ func (d *drive) run() error {
 }
 
 // move goes on to a phase. The error, an internal one, says that it may not follow.
-func (d *drive) move(next phase) error {
+func (d *runDriver) move(next phase) error {
 	if err := mayFollow(d.phase, next); err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (d *drive) move(next phase) error {
 }
 
 // work does the work of the present phase and names the next one.
-func (d *drive) work() (phase, error) {
+func (d *runDriver) work() (phase, error) {
 	switch d.phase {
 	case recalling:
 		return d.recall()
@@ -97,14 +97,14 @@ func (d *drive) work() (phase, error) {
 	case delivering:
 		return d.deliver()
 	case ambiguous:
-		return ended, d.inquiry.notListed(nil)
+		return ended, d.reconcile.notListed(nil)
 	}
 	return ended, fmt.Errorf("a drive has nothing to do when it is %s", d.phase)
 }
 
 // recall takes in what is logged. A run whose last step is logged, but not its end, is ended.
-func (d *drive) recall() (phase, error) {
-	d.past.replay(d.job)
+func (d *runDriver) recall() (phase, error) {
+	d.past.replay(d.session)
 	if last := d.past.last; last != nil && last.Head.Step.SaysLast {
 		return ended, d.end(mapping.Outcome{Status: mapping.RunSuccess})
 	} else if last != nil && len(last.Head.Interrupts) > 0 {
@@ -121,7 +121,7 @@ func (d *drive) recall() (phase, error) {
 
 // findRoutes is followed by what gets the agent's task: the linked one, one that was created without our learning its
 // id, or a new one.
-func (d *drive) findRoutes() (next phase, err error) {
+func (d *runDriver) findRoutes() (next phase, err error) {
 	d.site, err = d.locate(d.ctx, d.assigned.Link.Profile)
 	switch {
 	case d.remote != "":
@@ -132,7 +132,7 @@ func (d *drive) findRoutes() (next phase, err error) {
 	return creating, err
 }
 
-func (d *drive) create() (phase, error) {
+func (d *runDriver) create() (phase, error) {
 	err := d.creation.create()
 	if upstream.MayHaveActed(err) {
 		d.broke = err
@@ -142,7 +142,7 @@ func (d *drive) create() (phase, error) {
 }
 
 // found is the phase after those that find the task.
-func (d *drive) found() phase {
+func (d *runDriver) found() phase {
 	if !d.past.linked {
 		return linking
 	}
@@ -150,7 +150,7 @@ func (d *drive) found() phase {
 }
 
 // ready is the phase of a task that is known and told.
-func (d *drive) ready() phase {
+func (d *runDriver) ready() phase {
 	d.assigned.Input, d.assigned.Task.Prompt = rule.Input{}, "" // the agent has them
 	if d.assigned.Open {
 		return reconciling
@@ -160,15 +160,15 @@ func (d *drive) ready() phase {
 
 // resolve settles what an earlier call left open. More than one step where one call is open at the most: the machine
 // failed and took commits with it.
-func (d *drive) resolve() error {
-	steps, err := d.inquiry.steps(nil)
+func (d *runDriver) resolve() error {
+	steps, err := d.reconcile.steps(nil)
 	d.queueSteps(steps)
 	d.doubtful = d.past.mayBeAhead || len(steps) > 1
 	return err
 }
 
 // hand hands over the files: all of them to a task that has not begun, else those that came since.
-func (d *drive) hand() (phase, error) {
+func (d *runDriver) hand() (phase, error) {
 	hand := d.uploads.late
 	if len(d.past.seen) == 0 && len(d.queue) == 0 {
 		hand = d.uploads.all
@@ -184,7 +184,7 @@ func (d *drive) hand() (phase, error) {
 }
 
 // onward is the phase that comes before the next step can be told.
-func (d *drive) onward() (phase, error) {
+func (d *runDriver) onward() (phase, error) {
 	if err := d.mayGoOn(); err != nil {
 		return ended, err
 	}
@@ -198,7 +198,7 @@ func (d *drive) onward() (phase, error) {
 }
 
 // mayGoOn is the guard against agents that never end.
-func (d *drive) mayGoOn() error {
+func (d *runDriver) mayGoOn() error {
 	if d.ctx.Err() != nil {
 		return stopReason(d.ctx)
 	}
@@ -207,15 +207,15 @@ func (d *drive) mayGoOn() error {
 		return d.fail(mapping.CodeStepLimit, "was stopped after %d steps, %s. It never said that it was done.",
 			limit, d.assigned.Run.Options.LimitedBy.Allows(d.up.Name))
 	}
-	if text := d.past.echo.stuck(); text != "" && !d.assigned.OneStep {
+	if text := d.past.repeatGuard.stuck(); text != "" && !d.assigned.OneStep {
 		return d.fail(mapping.CodeUpstreamError, "reported the same error %d times in a row and would go on for ever: %s",
-			echoLimit, d.excerpt(text, errorText))
+			repeatLimit, d.excerpt(text, errorText))
 	}
 	return nil
 }
 
 // step has one step executed.
-func (d *drive) step() (phase, error) {
+func (d *runDriver) step() (phase, error) {
 	step, err := d.call.send()
 	if upstream.MayHaveActed(err) {
 		d.broke = err
@@ -228,14 +228,14 @@ func (d *drive) step() (phase, error) {
 	return delivering, nil
 }
 
-func (d *drive) findStep() error {
-	steps, err := d.inquiry.steps(d.broke)
+func (d *runDriver) findStep() error {
+	steps, err := d.reconcile.steps(d.broke)
 	d.queueSteps(steps)
 	return err
 }
 
 // queueSteps queues steps that the agent lists. The first of them had the words of this run.
-func (d *drive) queueSteps(steps []*remoteStep) {
+func (d *runDriver) queueSteps(steps []*remoteStep) {
 	if len(steps) > 0 {
 		steps[0].input = d.call.words()
 		d.past.said = true

@@ -7,30 +7,30 @@ import (
 
 // echoLimit is how many times in a row an agent may report the very same error as the output of a step that is not the
 // last.
-const echoLimit = 3
+const repeatLimit = 3
 
 // echo notices an agent that fails in every step without ever ending: its steps succeed, and their output is always the
 // same text that begins like an error. Output that differs, or does not read as an error, is left to max_steps.
-type echo struct {
+type repeatGuard struct {
 	text  string
 	times int
 }
 
-func (e *echo) add(output json.RawMessage, last bool) {
+func (e *repeatGuard) add(output json.RawMessage, last bool) {
 	text, err := text(output, "")
 	switch {
 	case err != nil || last || !readsAsError(text):
-		*e = echo{}
+		*e = repeatGuard{}
 	case text == e.text:
 		e.times++
 	default:
-		*e = echo{text, 1}
+		*e = repeatGuard{text, 1}
 	}
 }
 
 // stuck is the error that was reported too often, or "".
-func (e *echo) stuck() string {
-	if e.times < echoLimit {
+func (e *repeatGuard) stuck() string {
+	if e.times < repeatLimit {
 		return ""
 	}
 	return e.text

@@ -9,22 +9,22 @@ import (
 
 // history is what is logged of a run, and how far it has come by that.
 type history struct {
-	linked     bool            // a link event of this run is logged
-	remote     string          // the agent's task id, where it was known before this call
-	former     map[string]bool // upstream tasks of failed attempts of this run
-	seen       []string        // the agent's ids of the logged steps of this task
-	inRun      int             // steps logged in this run
-	here       int             // of them, in this call
-	said       bool            // the words of this run have reached the agent
-	mayBeAhead bool            // an older version made the run, which could ask for a step before it had logged the one before
-	last       *mapping.Event  // the newest step that was logged before this call
-	call       string          // the tool call that waits for its result
-	longest    time.Duration   // that a step of this run took
-	echo       echo
+	linked      bool            // a link event of this run is logged
+	remote      string          // the agent's task id, where it was known before this call
+	former      map[string]bool // upstream tasks of failed attempts of this run
+	seen        []string        // the agent's ids of the logged steps of this task
+	inRun       int             // steps logged in this run
+	here        int             // of them, in this call
+	said        bool            // the words of this run have reached the agent
+	mayBeAhead  bool            // an older version made the run, which could ask for a step before it had logged the one before
+	last        *mapping.Event  // the newest step that was logged before this call
+	call        string          // the tool call that waits for its result
+	longest     time.Duration   // that a step of this run took
+	repeatGuard repeatGuard
 }
 
 // replay takes in what is logged already.
-func (h *history) replay(j *job) {
+func (h *history) replay(j *session) {
 	h.former, h.call, j.topic = map[string]bool{}, j.assigned.Task.PendingToolCall, j.assigned.Link.Topic
 	if j.assigned.Resume {
 		h.remote = j.assigned.Link.Remote
@@ -41,7 +41,7 @@ func (h *history) replay(j *job) {
 	j.remote = h.remote
 }
 
-func (h *history) event(j *job, ev *mapping.Event) {
+func (h *history) event(j *session, ev *mapping.Event) {
 	head := ev.Head
 	if ev.Kind == mapping.KindStarted {
 		h.mayBeAhead = head.Ahead
@@ -56,7 +56,7 @@ func (h *history) event(j *job, ev *mapping.Event) {
 	case ev.Kind == mapping.KindUpdate && head.Step != nil:
 		h.note(head.Step.ID)
 		output, _ := rule.StepSaid(ev)
-		h.echo.add(output, head.Step.SaysLast)
+		h.repeatGuard.add(output, head.Step.SaysLast)
 		h.last = ev
 		h.said = !j.assigned.OneStep
 	}
@@ -65,7 +65,7 @@ func (h *history) event(j *job, ev *mapping.Event) {
 // startOver forgets a failed attempt: a retried run starts over with a task of its own, unless it carries an answer,
 // which only the old one can use.
 func (h *history) startOver(resume bool) {
-	h.inRun, h.last, h.echo = 0, nil, echo{}
+	h.inRun, h.last, h.repeatGuard = 0, nil, repeatGuard{}
 	if resume {
 		return
 	}
@@ -84,5 +84,5 @@ func (h *history) note(stepID string) {
 func (h *history) addStep(step *remoteStep) {
 	h.here++
 	h.note(step.ID)
-	h.echo.add(step.Output, step.IsLast)
+	h.repeatGuard.add(step.Output, step.IsLast)
 }

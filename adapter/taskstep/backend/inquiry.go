@@ -16,8 +16,8 @@ import (
 //   - a listed step that has no output yet is waited for;
 //   - a step that is not listed is looked for as long as one was seen to take;
 //   - then the outcome is unknown, and the run says so.
-type inquiry struct {
-	*job
+type reconcile struct {
+	*session
 	past *history
 }
 
@@ -28,7 +28,7 @@ const (
 )
 
 // steps returns the steps that were done and not logged, one at least. cause is what broke, nil at a pick-up.
-func (q *inquiry) steps(cause error) ([]*remoteStep, error) {
+func (q *reconcile) steps(cause error) ([]*remoteStep, error) {
 	var steps []*remoteStep
 	found, err := q.lookFor(q.past.longest, func() (bool, error) {
 		var err error
@@ -46,7 +46,7 @@ func (q *inquiry) steps(cause error) ([]*remoteStep, error) {
 
 // notListed is what a run ends with whose step did not show up. Old servers answer for a task that they forgot with an
 // empty list of steps.
-func (q *inquiry) notListed(cause error) error {
+func (q *reconcile) notListed(cause error) error {
 	if known, err := q.known(); err == nil && !known {
 		return q.lost(q.remote)
 	} else if q.ctx.Err() != nil {
@@ -59,7 +59,7 @@ func (q *inquiry) notListed(cause error) error {
 var errNoList = errors.New("the agent cannot list this")
 
 // unresolved decides what a run ends with when asking failed.
-func (q *inquiry) unresolved(err, cause error) error {
+func (q *reconcile) unresolved(err, cause error) error {
 	if q.ctx.Err() != nil {
 		return stopReason(q.ctx)
 	}
@@ -76,7 +76,7 @@ func (q *inquiry) unresolved(err, cause error) error {
 }
 
 // unlogged lists the steps that were done beyond the logged ones, waiting for one that is being done.
-func (q *inquiry) unlogged() ([]*remoteStep, error) {
+func (q *reconcile) unlogged() ([]*remoteStep, error) {
 	deadline, wait := time.Now().Add(q.stepTimeout()), pollMin
 	for {
 		steps, running, err := q.listSteps()
@@ -94,7 +94,7 @@ func (q *inquiry) unlogged() ([]*remoteStep, error) {
 }
 
 // listSteps lists the steps once. running reports whether one of the unlogged ones has not ended.
-func (q *inquiry) listSteps() (steps []*remoteStep, running bool, err error) {
+func (q *reconcile) listSteps() (steps []*remoteStep, running bool, err error) {
 	elems, whole, err := q.list(q.taskPath("/steps"), "steps")
 	if err == nil && !whole {
 		err = errNoList
@@ -121,7 +121,7 @@ func (q *inquiry) listSteps() (steps []*remoteStep, running bool, err error) {
 }
 
 // listedStep reads an entry of a list of steps; where it is only an id, the step is asked for.
-func (q *inquiry) listedStep(elem json.RawMessage) (*remoteStep, error) {
+func (q *reconcile) listedStep(elem json.RawMessage) (*remoteStep, error) {
 	if rawjson.Kind(elem) == '{' {
 		return parseStep(elem, "steps[].")
 	}
@@ -156,7 +156,7 @@ const (
 
 // stage of a listed step. In a list is_last proves nothing by itself: the Python SDK lists planned steps that already
 // carry it. forge leaves the last step of a task at created.
-func (q *inquiry) stage(step *remoteStep) stage {
+func (q *reconcile) stage(step *remoteStep) stage {
 	switch {
 	case q.site.kind.plansAhead() && step.Status == string(mapping.StepCreated):
 		return stagePlanned

@@ -19,7 +19,7 @@ var errUnwanted = errors.New("yield said false")
 
 // job is one run as all parts of a drive see it: what is to be done, where the agent has it, and the way out for
 // events. It is used by one goroutine.
-type job struct {
+type session struct {
 	*backend
 	ctx      context.Context
 	assigned *adapter.Assignment
@@ -31,19 +31,19 @@ type job struct {
 }
 
 // root is what the paths of tasks begin with.
-func (j *job) root() string {
+func (j *session) root() string {
 	if j.topic != "" {
 		return topicsPath + "/" + pathEscape(j.topic)
 	}
 	return j.site.prefix
 }
 
-func (j *job) taskPath(rest string) string {
+func (j *session) taskPath(rest string) string {
 	return j.root() + "/tasks/" + url.PathEscape(j.remote) + rest
 }
 
 // known asks whether the agent still has the task. An error means that it could not be found out.
-func (j *job) known() (bool, error) {
+func (j *session) known() (bool, error) {
 	ans, err := j.get(j.ctx, j.taskPath(""), "")
 	switch {
 	case err != nil:
@@ -63,12 +63,12 @@ func (j *job) known() (bool, error) {
 const mostSteps = 100
 
 // stepLimit is how many steps the run may have. A run that was planned while the agent was away may have no limit.
-func (j *job) stepLimit() int {
+func (j *session) stepLimit() int {
 	return cmp.Or(j.assigned.Run.Options.MaxSteps, mostSteps)
 }
 
 // encode is a file as it stands in the state; content is nil for one that is too large for it.
-func (j *job) encode(a mapping.Artifact, content []byte) json.RawMessage {
+func (j *session) encode(a mapping.Artifact, content []byte) json.RawMessage {
 	if content == nil {
 		return rule.EncodeReference(a, j.assigned.Files.Path(a.ID))
 	}
@@ -76,7 +76,7 @@ func (j *job) encode(a mapping.Artifact, content []byte) json.RawMessage {
 }
 
 // link tells what the agent calls the task, and which of its steps are logged.
-func (j *job) link(steps []string) error {
+func (j *session) link(steps []string) error {
 	link := &mapping.Link{
 		Agent: j.up.Name, TaskID: j.assigned.TaskID, Remote: j.remote, Topic: j.topic, Profile: j.site.profile(),
 		Steps: append([]string(nil), steps...),
@@ -84,11 +84,11 @@ func (j *job) link(steps []string) error {
 	return j.emit(mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: link}})
 }
 
-func (j *job) end(out mapping.Outcome) error {
+func (j *session) end(out mapping.Outcome) error {
 	return j.emit(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}})
 }
 
-func (j *job) emit(ev mapping.Event) error {
+func (j *session) emit(ev mapping.Event) error {
 	ev.RunID = j.assigned.Run.ID
 	if !j.yield(ev, nil) {
 		return errUnwanted
@@ -97,11 +97,11 @@ func (j *job) emit(ev mapping.Event) error {
 }
 
 // breakOff yields why the run cannot go on.
-func (j *job) breakOff(err error) { j.yield(mapping.Event{}, mapping.Classify(err)) }
+func (j *session) breakOff(err error) { j.yield(mapping.Event{}, mapping.Classify(err)) }
 
 // lookFor asks until something is found, or for as long as it was seen to take. What is seen over a restart of the
 // bridge may be its time, and is bounded by step_timeout.
-func (j *job) lookFor(longest time.Duration, look func() (found bool, err error)) (found bool, err error) {
+func (j *session) lookFor(longest time.Duration, look func() (found bool, err error)) (found bool, err error) {
 	over := time.Now().Add(min(max(longest, j.settle), j.stepTimeout()))
 	for wait := pollMin; ; wait = min(wait*2, pollMax) {
 		if found, err = look(); found || err != nil {

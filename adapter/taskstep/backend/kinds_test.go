@@ -64,7 +64,7 @@ func TestNoKindRunsForEver(t *testing.T) {
 		for output, want := range map[string]struct {
 			code  string
 			steps int
-		}{`"more"`: {mapping.CodeStepLimit, 5}, `"Error: no model"`: {mapping.CodeUpstreamError, echoLimit}} {
+		}{`"more"`: {mapping.CodeStepLimit, 5}, `"Error: no model"`: {mapping.CodeUpstreamError, repeatLimit}} {
 			agent := adaptertest.NewStepAgent(kind)
 			agent.Script = []adaptertest.ScriptStep{{Output: output, Repeat: true}}
 			if kind == adaptertest.Bee && want.code == mapping.CodeUpstreamError {

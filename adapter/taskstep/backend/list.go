@@ -22,12 +22,12 @@ func pathEscape(id string) string { return url.PathEscape(id) }
 // and goes on to pages only when the first answer left something out. Servers that ignore the page number would give
 // the first page for ever: a page that brings nothing new ends the walk. whole is false when there is more than could
 // be got. errNoList says that the agent has no such list.
-func (j *job) list(path, key string) (elems []json.RawMessage, whole bool, err error) {
+func (j *session) list(path, key string) (elems []json.RawMessage, whole bool, err error) {
 	page, err := j.page(path, key, "")
 	if err != nil || !page.more() {
 		return page.Elems, err == nil, err
 	}
-	got := newPile(page.Elems)
+	got := newPages(page.Elems)
 	for _, query := range pageQueries {
 		if whole, err = j.walk(path, key, query, got); err != nil {
 			return nil, false, err
@@ -54,7 +54,7 @@ var pageQueries = []func(n int) string{
 
 // walk asks for page after page until one brings nothing new. done is false when the server does not know this way to
 // ask, or never came to an end.
-func (j *job) walk(path, key string, query func(int) string, got *pile) (done bool, err error) {
+func (j *session) walk(path, key string, query func(int) string, got *pages) (done bool, err error) {
 	for n := 1; n <= maxPages; n++ {
 		page, err := j.page(path, key, query(n))
 		if err == errNoList {
@@ -72,7 +72,7 @@ func (j *job) walk(path, key string, query func(int) string, got *pile) (done bo
 	return false, nil
 }
 
-func (j *job) page(path, key, query string) (remoteList, error) {
+func (j *session) page(path, key, query string) (remoteList, error) {
 	ans, err := j.get(j.ctx, path, query)
 	if err != nil {
 		return remoteList{}, err
@@ -94,19 +94,19 @@ func (j *job) page(path, key, query string) (remoteList, error) {
 }
 
 // pile gathers the entries of pages, each once.
-type pile struct {
+type pages struct {
 	elems []json.RawMessage
 	known map[string]bool
 }
 
-func newPile(elems []json.RawMessage) *pile {
-	p := &pile{known: map[string]bool{}}
+func newPages(elems []json.RawMessage) *pages {
+	p := &pages{known: map[string]bool{}}
 	p.add(elems)
 	return p
 }
 
 // add returns how many entries were new.
-func (p *pile) add(elems []json.RawMessage) int {
+func (p *pages) add(elems []json.RawMessage) int {
 	before := len(p.elems)
 	for _, elem := range elems {
 		id := entryID(elem)
@@ -142,7 +142,7 @@ func notThere(ans *upstream.Answer) bool {
 }
 
 // listArtifacts asks for the artifacts of the task; where there is no such list, the task itself may hold them.
-func (j *job) listArtifacts() ([]remoteArtifact, error) {
+func (j *session) listArtifacts() ([]remoteArtifact, error) {
 	elems, _, err := j.list(j.taskPath("/artifacts"), "artifacts")
 	if err == nil {
 		return artifactsOf(elems, "artifacts")

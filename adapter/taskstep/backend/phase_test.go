@@ -144,7 +144,7 @@ func TestPhasesOutOfOrder(t *testing.T) {
 	t.Parallel()
 	b := backendOf(t, adaptertest.NewStepAgent(adaptertest.Plain)).(*backend)
 	task := adaptertest.NewTask(nil)
-	d := newDrive(t.Context(), b, &task)
+	d := newRunDriver(t.Context(), b, &task)
 	d.yield = func(mapping.Event, error) bool { return true }
 	err := d.move(stepping)
 	if mapping.Classify(err).Class != mapping.Internal || d.phase != recalling {

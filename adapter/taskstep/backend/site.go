@@ -89,33 +89,33 @@ func parseBase(raw string) (address, error) {
 }
 
 // fit is how well an answer to GET tasks fits a task/step agent.
-type fit int
+type match int
 
 const (
-	fitNo    fit = iota // there is no such route
-	fitMaybe            // something is there, but it did not list tasks
-	fitYes
+	matchNo    match = iota // there is no such route
+	matchMaybe              // something is there, but it did not list tasks
+	matchYes
 )
 
 // sight is what a probe has seen.
-type sight struct {
+type probeResult struct {
 	site
-	fit
+	match
 	unwilling error // what the server said where it answered neither no nor yes; nil: no such thing
 }
 
 // probe asks where the task routes are. It fails where there was no answer.
-func (b *backend) probe(ctx context.Context) (best sight, err error) {
+func (b *backend) probe(ctx context.Context) (best probeResult, err error) {
 	for _, prefix := range b.base.prefixes {
 		ans, err := b.get(ctx, prefix+"/tasks", "")
 		if err != nil {
-			return sight{}, err
+			return probeResult{}, err
 		}
 		s, how := weigh(prefix, ans)
-		if how > best.fit {
-			best.site, best.fit = s, how
+		if how > best.match {
+			best.site, best.match = s, how
 		}
-		if how == fitYes {
+		if how == matchYes {
 			break
 		}
 		if best.unwilling == nil && upstream.Unwilling(ans.Status) {
@@ -126,17 +126,17 @@ func (b *backend) probe(ctx context.Context) (best sight, err error) {
 }
 
 // weigh judges an answer to GET tasks.
-func weigh(prefix string, ans *upstream.Answer) (site, fit) {
+func weigh(prefix string, ans *upstream.Answer) (site, match) {
 	s := site{prefix: prefix, kind: kindOfHeader(ans.Header)}
 	if ans.Status == http.StatusNotFound || ans.Status/100 == 3 {
-		return s, fitNo
+		return s, matchNo
 	}
 	if ans.Status/100 != 2 {
-		return s, fitMaybe
+		return s, matchMaybe
 	}
 	list, err := parseList(ans.Body, "tasks")
 	if err != nil {
-		return s, fitNo
+		return s, matchNo
 	}
 	for _, elem := range list.Elems {
 		if t, err := parseTask(elem, ""); err == nil && t.Kind != "" {
@@ -144,7 +144,7 @@ func weigh(prefix string, ans *upstream.Answer) (site, fit) {
 			break
 		}
 	}
-	return s, fitYes
+	return s, matchYes
 }
 
 func kindOfHeader(h http.Header) kind {
@@ -180,9 +180,9 @@ func (b *backend) findSite(ctx context.Context) (site, error) {
 	switch {
 	case err != nil:
 		return site{}, err
-	case seen.fit == fitNo && seen.unwilling != nil:
+	case seen.match == matchNo && seen.unwilling != nil:
 		return site{}, seen.unwilling
-	case seen.fit == fitNo:
+	case seen.match == matchNo:
 		return site{}, b.fail(mapping.CodeBadUpstream,
 			"does not look like a task/step agent: neither %s/tasks nor %s/tasks is there. %s.", prefixV1, prefixOld, b.up.URLAdvice())
 	}

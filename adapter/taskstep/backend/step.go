@@ -12,7 +12,7 @@ import (
 
 // stepCall is the call that has the agent do its next step.
 type stepCall struct {
-	*job
+	*session
 	past *history
 }
 

@@ -308,7 +308,7 @@ func TestSameErrorForEver(t *testing.T) {
 	url := adaptertest.Serve(t, agent).URL
 	tr := runTask(t, backendAt(t, url), adaptertest.NewTask(nil))
 	mustFail(t, tr, mapping.CodeUpstreamError)
-	if m := mapping.Classify(tr.Err).Message; !strings.Contains(m, "no model") || agent.Counts().Steps != echoLimit {
+	if m := mapping.Classify(tr.Err).Message; !strings.Contains(m, "no model") || agent.Counts().Steps != repeatLimit {
 		t.Errorf("%q after %d steps", m, agent.Counts().Steps)
 	}
 	first := adaptertest.Trace{Events: tr.Events[:3]} // link and two of the errors
@@ -331,7 +331,7 @@ func TestEcho(t *testing.T) {
 		{[]string{`null`, `null`, `null`}, false},
 		{[]string{`{"error":1}`, `{"error":1}`, `{"error":1}`}, false},
 	} {
-		var e echo
+		var e repeatGuard
 		for _, output := range c.outputs {
 			e.add([]byte(output), false)
 		}

@@ -62,7 +62,7 @@ func (tr *tracker) skipped(final bool) []mapping.SkippedFile {
 }
 
 // loadSums notes the thread's files, unless they are known.
-func (tr *tracker) loadSums(j *job) error {
+func (tr *tracker) loadSums(j *session) error {
 	if tr.sums != nil {
 		return nil
 	}

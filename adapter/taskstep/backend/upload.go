@@ -19,7 +19,7 @@ import (
 
 // uploads gives the agent's task the files of the thread.
 type uploads struct {
-	*job
+	*session
 	past    *history
 	files   *tracker
 	inState map[string]json.RawMessage // late uploads as they stand in the state, by path

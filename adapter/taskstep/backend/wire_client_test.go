@@ -135,7 +135,7 @@ func FuzzReading(f *testing.F) {
 			t.Error("a task without an id was taken")
 		}
 		if l, err := parseList(body, "steps"); err == nil {
-			newPile(l.Elems)
+			newPages(l.Elems)
 			_ = l.more()
 		}
 	})
