@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// Assignment is everything that a backend gets for one run. It holds facts, which the backend writes in the words of its
-// protocol.
+// Assignment is everything that a backend gets for one run. It holds facts, which the backend writes in the words of
+// its protocol.
 type Assignment struct {
 	// Run and Thread are the caller's: a backend does not change them.
 	Run    *mapping.Run
@@ -32,13 +32,13 @@ type Assignment struct {
 	// Attempt above 1 begins a new attempt, and what precedes it is of failed ones, to be left alone. Done is the
 	// number of steps logged for the whole task. Open: a call may have been sent whose result was never logged: ask the
 	// agent before sending it again.
-	After []mapping.Event
-	Done  int
-	Open  bool
+	After   []mapping.Event
+	Done    int
+	InDoubt bool
 	// OneStep: stop after one step with Outcome.Parked unless the run ended. Say is the client's words for that step,
 	// verbatim; nil: no body.
-	OneStep bool
-	Say     *string
+	OneStep  bool
+	StepText *string
 	// Files are those of the state the run stands on, and the thread's uploads.
 	Files Files
 
@@ -64,7 +64,7 @@ type TaskAssignment struct {
 	// Answer is the meaning of the answer that the run was resumed with.
 	Answer rule.Answer
 	// Uploaded marks the uploads that the upstream task has been given; those after it are due.
-	Uploaded mapping.Uploaded
+	Uploaded mapping.UploadCursor
 	// PendingToolCall is the id of the tool call, of a logged step of the task, that waits for its result; see
 	// rule.OpenCall.
 	PendingToolCall string
@@ -77,7 +77,8 @@ type GraphAssignment struct {
 	// another state there, Values count.
 	Values json.RawMessage
 	Fork   *Fork
-	// AsNode is the node that the client named as the author of Values, for a graph to go on after it; "": it named none.
+	// AsNode is the node that the client named as the author of Values, for a graph to go on after it; "": it named
+	// none.
 	AsNode string
 	// Update is laid over the agent's state before the step of OneStep, as by a state update; nil for none.
 	Update json.RawMessage

@@ -24,9 +24,9 @@ type Dialect struct {
 	// Paths are those that the face owns, each with everything below it; a part in braces stands for any one part. What
 	// an earlier dialect of the table owns is not its own.
 	Paths []string
-	// Open are the public paths, which need no key. Each is one of those that Paths own. A part in braces stands for any
-	// one part that is not empty. What lies below a public path is not public.
-	Open []string
+	// PublicPaths are the paths, which need no key. Each is one of those that Paths own. A part in braces stands for
+	// any one part that is not empty. What lies below a public path is not public.
+	PublicPaths []string
 	// Runs are patterns of paths, among those that Paths own, that name a run: the part "{run}" stands for its id. What
 	// lies below is about that run, too.
 	Runs []string
@@ -58,8 +58,8 @@ type Dialect struct {
 	Flavours []Flavour
 	Webhook  func(run mapping.Run, out mapping.Outcome, values json.RawMessage) ([]byte, error)
 
-	// Code are programs that ask for a run as clients of the face would. nil: there are none.
-	Code func(a Asked) []Code
+	// Snippets returns programs that request a run as clients of the face would. It may be nil.
+	Snippets func(a SnippetParams) []Snippet
 	// Clients is what the dialect's clients are called beside those of others, and Observe how they see the events of a
 	// run. nil: the timeline has no such column.
 	Clients string
@@ -219,8 +219,8 @@ type Versioned interface {
 // clear: none has the name that the configuration gives, or the agent's own.
 var ErrNoSuchGraph = errors.New("the agent has no graph of that name")
 
-// Describer is a backend whose agent can tell about itself. It fails with not_supported where the agent cannot. Optional;
-// an opaque agent is described by the bridge.
+// Describer is a backend whose agent can tell about itself. It fails with not_supported where the agent cannot.
+// Optional; an opaque agent is described by the bridge.
 type Describer interface {
 	Schemas(ctx context.Context) (mapping.Schemas, error)
 	// Graph and Subgraphs are as Agents has them.

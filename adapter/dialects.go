@@ -42,11 +42,11 @@ func (l Dialects) Documents() []Document {
 }
 
 // Programs returns, for each dialect that is served, programs that ask for a run as its clients would.
-func (l Dialects) Programs(a Asked) []Programs {
+func (l Dialects) Programs(a SnippetParams) []Programs {
 	list := []Programs{}
 	for _, d := range l {
-		if d.Code != nil && d.Mount != nil {
-			list = append(list, Programs{d.Name, d.Code(a)})
+		if d.Snippets != nil && d.Mount != nil {
+			list = append(list, Programs{d.Name, d.Snippets(a)})
 		}
 	}
 	return list

@@ -17,11 +17,11 @@ func table() adapter.Dialects {
 	return adapter.Dialects{
 		{
 			Name: "face", Paths: []string{"/f", "/agents/{agent}/f"},
-			Fields:   append(mapping.Fields("ask", mapping.MeansContext, "context"), mapping.BridgedFields("ask", "id")...),
+			Fields:   append(mapping.Fields("ask", mapping.CapContext, "context"), mapping.BridgedFields("ask", "id")...),
 			Flavours: []adapter.Flavour{{Name: "loud", Request: "ask", Strategy: mapping.StrategyEnqueue}},
 		},
 		{Name: "deaf", Dial: dial, Capabilities: mapping.Capabilities{}},
-		{Name: "both", Paths: []string{"/agents"}, Dial: dial, Capabilities: mapping.Capabilities{mapping.MeansContext: mapping.PassedOn()}},
+		{Name: "both", Paths: []string{"/agents"}, Dial: dial, Capabilities: mapping.Capabilities{mapping.CapContext: mapping.PassedOn()}},
 	}
 }
 
@@ -40,7 +40,7 @@ func TestOwner(t *testing.T) {
 
 func TestPublicPaths(t *testing.T) {
 	t.Parallel()
-	d := adapter.Dialect{Open: []string{"/ok", "/a2a/{agent}/.well-known/card.json"}}
+	d := adapter.Dialect{PublicPaths: []string{"/ok", "/a2a/{agent}/.well-known/card.json"}}
 	for path, want := range map[string]bool{
 		"/ok": true, "/ok/": false, "/ok/x": false, "/OK": false, "ok": false, "": false, "*": false,
 		"/a2a/a/.well-known/card.json": true, "/a2a/{agent}/.well-known/card.json": true,
@@ -82,11 +82,11 @@ func TestWhatAFlavourDecides(t *testing.T) {
 		want    string
 	}{
 		{"loud", mapping.Capabilities{}, "context;dropped"},
-		{"loud", mapping.Capabilities{mapping.MeansContext: mapping.Roughly("Some of it.")}, "context;approximated"},
+		{"loud", mapping.Capabilities{mapping.CapContext: mapping.Partial("Some of it.")}, "context;approximated"},
 		{"loud", nil, ""}, // counts as one that speaks both
 		{"unknown", mapping.Capabilities{}, ""},
 	} {
-		if got := mapping.LossHeader(table().Losses(c.flavour, sent, c.agent)); got != c.want {
+		if got := mapping.LossHeader(table().UnsupportedFields(c.flavour, sent, c.agent)); got != c.want {
 			t.Errorf("%s before %v: %q, want %q", c.flavour, c.agent, got, c.want)
 		}
 	}
@@ -98,9 +98,9 @@ func TestWhatAFlavourDecides(t *testing.T) {
 // TestWhatIsMeantIsLostInTheDialectsWords: a dialect that has no field for it loses it under the meaning's name.
 func TestWhatIsMeantIsLostInTheDialectsWords(t *testing.T) {
 	t.Parallel()
-	meant := []mapping.Meaning{mapping.MeansContext, mapping.MeansTranscript, mapping.MeansTaskExtra}
+	meant := []mapping.Capability{mapping.CapContext, mapping.CapTranscript, mapping.CapTaskExtra}
 	list := table()
-	list[0].Fields[0].Name, list[2].Capabilities[mapping.MeansTranscript] = "background", mapping.Roughly("The end of it.")
+	list[0].Fields[0].Name, list[2].Capabilities[mapping.CapTranscript] = "background", mapping.Partial("The end of it.")
 	for _, c := range []struct {
 		flavour mapping.Flavour
 		agent   mapping.Capabilities
@@ -110,7 +110,7 @@ func TestWhatIsMeantIsLostInTheDialectsWords(t *testing.T) {
 		{"loud", nil, "transcript;approximated, additional_task;dropped"}, // counts as one that speaks both
 		{"unknown", mapping.Capabilities{}, "context;dropped, transcript;dropped, additional_task;dropped"},
 	} {
-		if got := mapping.LossHeader(list.Lost(c.flavour, meant, c.agent)); got != c.want {
+		if got := mapping.LossHeader(list.UnsupportedCapabilities(c.flavour, meant, c.agent)); got != c.want {
 			t.Errorf("%s before %v: %q, want %q", c.flavour, c.agent, got, c.want)
 		}
 	}
@@ -132,7 +132,7 @@ func TestLossTableHasEveryWay(t *testing.T) {
 		{Request: "ask", Field: "id", From: "face", To: "deaf", Fate: mapping.Exact, Reason: "The bridge does this itself, in front of any agent."},
 		{Request: "ask", Field: "id", From: "face", To: "both", Fate: mapping.Exact, Reason: "The bridge does this itself, in front of any agent."},
 	}
-	for _, m := range mapping.Found() { // which the dialect documents no field for
+	for _, m := range mapping.DetectedByBridge() { // which the dialect documents no field for
 		for _, to := range []string{"deaf", "both"} {
 			want = append(want, mapping.LossRow{Request: "ask", Field: string(m), From: "face", To: to, Fate: mapping.Dropped, Reason: "The agent's protocol has no word for it."})
 		}

@@ -23,25 +23,25 @@ func (l Dialects) LossTable() []mapping.LossRow {
 	return rows
 }
 
-// Losses returns the fields, among those sent to make a run of the flavour, that an agent gets only approximately or
-// not at all. An agent whose capabilities are not known yet counts as one of the dialect that it would be asked for
-// first.
-func (l Dialects) Losses(name mapping.Flavour, sent []string, agent mapping.Capabilities) []mapping.Loss {
+// UnsupportedFields returns the fields, among those sent to make a run of the flavour, that an agent gets only
+// approximately or not at all. An agent whose capabilities are not known yet counts as one of the dialect that it would
+// be asked for first.
+func (l Dialects) UnsupportedFields(name mapping.Flavour, sent []string, agent mapping.Capabilities) []mapping.Loss {
 	if d, f := l.findFlavour(name); f != nil {
-		return mapping.Losses(d.Fields, f.Request, sent, l.capabilities(agent))
+		return mapping.UnsupportedFields(d.Fields, f.Request, sent, l.capabilities(agent))
 	}
 	return nil
 }
 
-// Lost is Losses for what was meant, whatever the fields of the flavour's dialect are called. What has no field there
-// is lost under the name of the meaning.
-func (l Dialects) Lost(name mapping.Flavour, meant []mapping.Meaning, agent mapping.Capabilities) []mapping.Loss {
+// UnsupportedCapabilities is UnsupportedFields for capabilities, whatever the fields of the flavour's dialect are
+// called. What has no field there is lost under the name of the meaning.
+func (l Dialects) UnsupportedCapabilities(name mapping.Flavour, meant []mapping.Capability, agent mapping.Capabilities) []mapping.Loss {
 	var fields []mapping.RequestField
 	var request string
 	if d, f := l.findFlavour(name); f != nil {
 		fields, request = d.Fields, f.Request
 	}
-	return mapping.Lost(fields, request, meant, l.capabilities(agent))
+	return mapping.UnsupportedCapabilities(fields, request, meant, l.capabilities(agent))
 }
 
 // capabilities are those of an agent, or, where they are not known, of one of the dialect that it would be asked for
@@ -62,7 +62,7 @@ func (l Dialects) capabilities(agent mapping.Capabilities) mapping.Capabilities 
 func (d Dialect) fields() []mapping.RequestField {
 	list := slices.Clone(d.Fields)
 	for _, flavour := range d.Flavours {
-		for _, m := range mapping.Found() {
+		for _, m := range mapping.DetectedByBridge() {
 			if f := mapping.FieldFor(list, flavour.Request, m); !slices.Contains(list, f) {
 				list = append(list, f)
 			}
@@ -88,7 +88,7 @@ func (l Dialects) LossReason(name mapping.Flavour, loss mapping.Loss) (reason st
 }
 
 // fates are what becomes of a lost field in front of the agents of each dialect that lose it so.
-func (l Dialects) fates(from *Dialect, request string, loss mapping.Loss) (list []mapping.Handling) {
+func (l Dialects) fates(from *Dialect, request string, loss mapping.Loss) (list []mapping.Support) {
 	for _, f := range from.fields() {
 		for _, to := range l {
 			if f.Request != request || f.Name != loss.Field || to.Dial == nil {

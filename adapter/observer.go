@@ -7,9 +7,9 @@ import (
 
 // Observer says how clients of a dialect see the events of a task's runs. Not for concurrent use.
 type Observer interface {
-	// See takes the next event, in their order from the first run's start, and returns what clients get of it: in the
-	// order in which they do, nothing where they see nothing of it.
-	See(e *state.Entry) []Sight
+	// Observe takes the next event, in their order from the first run's start, and returns the frames that clients get
+	// of it, in their order.
+	Observe(e *state.Entry) []Frame
 	// Fork is another Observer that has seen the same, and goes on by itself.
 	Fork() Observer
 }
@@ -21,8 +21,8 @@ type Observed struct {
 	Opaque bool // its agent shows no state (Traits)
 }
 
-// Sight is one thing that clients get of an event: a frame of a stream, an answer of a call.
-type Sight struct {
+// Frame is what clients get of an event: a frame of a stream or the answer to a call.
+type Frame struct {
 	Name string // what the dialect calls it
 	ID   string // by which clients know it; "": by none
 	Note string // what else is to be said of it, as the beginning of a sentence; "": nothing

@@ -25,7 +25,7 @@ func (d Dialect) Owns(path string) bool {
 // IsOpen reports whether a path, in any form, is one of the face's public paths. The answer counts only for a path that
 // the dialect is the owner of: see Dialects.Owner.
 func (d Dialect) IsOpen(path string) bool {
-	return slices.ContainsFunc(d.Open, func(pattern string) bool { return matches(pattern, path) })
+	return slices.ContainsFunc(d.PublicPaths, func(pattern string) bool { return matches(pattern, path) })
 }
 
 // InStore reports whether a path, in any form, is of the long-term store.

@@ -25,9 +25,9 @@ func Retries(values []string) (n int, said bool, err error) {
 	return n, true, nil
 }
 
-// Spread returns a pause before something is tried again: d, and up to half of it more by chance. Runs that an agent
+// Jitter returns a pause before something is tried again: d, and up to half of it more by chance. Runs that an agent
 // refused in the same moment do not come back in the same moment, and none comes back before d.
-func Spread(d time.Duration) time.Duration {
+func Jitter(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
 	}

@@ -11,7 +11,7 @@ func TestA13Spread(t *testing.T) {
 	const d = time.Second
 	seen := map[time.Duration]bool{}
 	for range 100 {
-		got := Spread(d)
+		got := Jitter(d)
 		if got < d || got > d+d/2 {
 			t.Fatalf("%s for %s", got, d)
 		}
@@ -20,7 +20,7 @@ func TestA13Spread(t *testing.T) {
 	if len(seen) < 50 {
 		t.Errorf("%d different pauses of 100", len(seen))
 	}
-	if Spread(0) != 0 || Spread(-d) != 0 {
+	if Jitter(0) != 0 || Jitter(-d) != 0 {
 		t.Error("no pause became one")
 	}
 }

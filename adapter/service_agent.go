@@ -23,7 +23,7 @@ type Assistants interface {
 	AgentSubgraphs(ctx context.Context, idOrName, namespace string, recurse bool) (json.RawMessage, error)
 
 	// CreateAssistant makes version 1 of an assistant. An id that is taken is Conflict, unless n.OrGet.
-	CreateAssistant(ctx context.Context, n NewAssistant) (mapping.Assistant, error)
+	CreateAssistant(ctx context.Context, n AssistantRequest) (mapping.Assistant, error)
 	// UpdateAssistant makes a further version and makes it the current one.
 	UpdateAssistant(ctx context.Context, id string, p AssistantPatch) (mapping.Assistant, error)
 	// DeleteAssistant removes an assistant with its versions and crons. If threads is true, it also removes the threads
@@ -35,8 +35,8 @@ type Assistants interface {
 	SetAssistantVersion(ctx context.Context, idOrName string, version int) (mapping.Assistant, error)
 }
 
-// NewAssistant is a request for an assistant.
-type NewAssistant struct {
+// AssistantRequest is a request for an assistant.
+type AssistantRequest struct {
 	ID                        string // "": a fresh one
 	Graph                     string // config name or UUID of an agent
 	Name                      string // "": that of the agent
@@ -77,17 +77,17 @@ type AgentQuery struct {
 type Crons interface {
 	// CreateCron keeps a cron. It refuses what StartRun would refuse now, but for a thread that is busy. An unreadable
 	// schedule or time zone is Invalid.
-	CreateCron(ctx context.Context, n NewCron) (mapping.Cron, error)
+	CreateCron(ctx context.Context, n CronRequest) (mapping.Cron, error)
 	GetCron(ctx context.Context, id string) (mapping.Cron, error)
 	SearchCrons(ctx context.Context, q CronQuery) (crons []mapping.Cron, total int, err error)
 	// UpdateCron replaces all of a cron but its id, its thread and its agent.
-	UpdateCron(ctx context.Context, id string, n NewCron) (mapping.Cron, error)
+	UpdateCron(ctx context.Context, id string, n CronRequest) (mapping.Cron, error)
 	// DeleteCron removes a cron. Runs it has made stay.
 	DeleteCron(ctx context.Context, id string) error
 }
 
-// NewCron is a request for a cron.
-type NewCron struct {
+// CronRequest is a request for a cron.
+type CronRequest struct {
 	// Run is made at every tick. Without a ThreadID it has a thread of its own, deleted after it unless Keep is set.
 	Run      RunRequest
 	Payload  json.RawMessage // what the client sent of the run, verbatim

@@ -33,7 +33,7 @@ type PutItem struct {
 	Value     json.RawMessage // an object
 	Index     json.RawMessage // nil: default; false: none; or a list of paths
 	TTL       time.Duration   // 0: as the bridge is configured
-	Lost      Lost
+	Lost      OnLoss
 }
 
 // ItemQuery searches items. Filter is an object of equalities and operators ($eq $ne $gt $gte $lt $lte $in $nin
@@ -47,15 +47,15 @@ type ItemQuery struct {
 	Asc           bool
 	Limit, Offset int
 	RefreshTTL    *bool // nil: as the bridge is configured
-	Lost          Lost
+	Lost          OnLoss
 }
 
-// Lost is told, before anything is answered, that a field of a request means less than its document says: an index
-// without embeddings, a query that is answered by words alone. nil: not reported.
-type Lost func(mapping.Loss)
+// UnsupportedCapabilities is told, before anything is answered, that a field of a request means less than its document
+// says: an index without embeddings, a query that is answered by words alone. nil: not reported.
+type OnLoss func(mapping.Loss)
 
 // Approximated reports a field that is followed in part. It does nothing on a nil Lost.
-func (l Lost) Approximated(field string) {
+func (l OnLoss) Approximated(field string) {
 	if l != nil {
 		l(mapping.Loss{Field: field, Fate: mapping.Approximated})
 	}

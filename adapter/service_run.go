@@ -104,7 +104,7 @@ type RunRequest struct {
 	// Fields are the names of all documented fields the client sent, for the loss header.
 	Fields []string
 	// Means is what else the client sent, where the caller knows no names of fields.
-	Means []mapping.Meaning `json:",omitempty"`
+	Means []mapping.Capability `json:",omitempty"`
 }
 
 // Command is LangGraph's command object.

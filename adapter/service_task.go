@@ -22,7 +22,7 @@ type Page struct{ Number, Size int }
 
 // Tasks makes tasks, hands out their steps, and keeps the files of their threads.
 type Tasks interface {
-	CreateTask(ctx context.Context, n NewTask) (mapping.Task, error)
+	CreateTask(ctx context.Context, n TaskRequest) (mapping.Task, error)
 	// GetTask returns the task with its Artifacts.
 	GetTask(ctx context.Context, ref TaskRef) (mapping.Task, error)
 	// ListTasks returns an agent's tasks of a page, oldest first, and the number of all. The tasks are read with their
@@ -48,8 +48,8 @@ type Tasks interface {
 	SaveArtifact(ctx context.Context, ref TaskRef, path, mimeType string, body io.Reader) (mapping.Artifact, error)
 }
 
-// NewTask is a request for a task.
-type NewTask struct {
+// TaskRequest is a request for a task.
+type TaskRequest struct {
 	Agent           string
 	Topic           string // "": a thread of its own
 	Input           *string
@@ -91,7 +91,7 @@ type TopicRef struct {
 // common. Tasks, steps and artifacts of a topic are found by TaskRef.Topic. Interactions are the messages of a topic.
 type Topics interface {
 	// CreateTopic makes a topic. An AdditionalInput with a key that the bridge keeps for itself is Invalid.
-	CreateTopic(ctx context.Context, n NewTopic) (rule.Topic, error)
+	CreateTopic(ctx context.Context, n TopicRequest) (rule.Topic, error)
 	// GetTopic returns the topic with its Memory and Artifacts.
 	GetTopic(ctx context.Context, ref TopicRef) (rule.Topic, error)
 	// ListTopics returns an agent's topics of a page, oldest first, as ListTasks does. Each is as of GetTopic.
@@ -101,22 +101,22 @@ type Topics interface {
 	// derive a task, whose steps are executed as those of any task. Derive true always makes a task, false never: the
 	// words are then appended to the topic's state, as those of other roles always are, and that is Conflict while a
 	// run is active.
-	Say(ctx context.Context, n NewInteraction) (rule.Interaction, error)
+	Say(ctx context.Context, n InteractionRequest) (rule.Interaction, error)
 	GetInteraction(ctx context.Context, ref TopicRef, id string) (rule.Interaction, error)
 	// ListInteractions returns a topic's interactions, oldest first.
 	ListInteractions(ctx context.Context, ref TopicRef, p Page) (interactions []rule.Interaction, total int, err error)
 }
 
-// NewTopic is a request for a topic.
-type NewTopic struct {
+// TopicRequest is a request for a topic.
+type TopicRequest struct {
 	Agent           string
 	Name            *string
 	AdditionalInput json.RawMessage // an object; nil: none
 	IdempotencyKey  string
 }
 
-// NewInteraction is something to be said in a topic.
-type NewInteraction struct {
+// InteractionRequest is something to be said in a topic.
+type InteractionRequest struct {
 	Ref             TopicRef
 	Role            rule.Role
 	Input           *string

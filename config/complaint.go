@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Complaint is one thing that is wrong with a configuration.
-type Complaint struct {
+// Problem is one thing that is wrong with a configuration.
+type Problem struct {
 	Where string // "apbridge.yaml:12", "environment APBRIDGE_LISTEN", "flag --listen"; "" where nothing was written
 	Key   string // "agents.legacy.url"; "" where no key is meant
 	Text  string // what is wrong, and what to do; never holds a secret
@@ -16,7 +16,7 @@ type Complaint struct {
 	line int // in the file; 0 elsewhere
 }
 
-func (c Complaint) String() string {
+func (c Problem) String() string {
 	parts := make([]string, 0, 3)
 	for _, p := range []string{c.Where, c.Key, c.Text} {
 		if p != "" {
@@ -28,7 +28,7 @@ func (c Complaint) String() string {
 
 // Complaints is everything that is wrong with a configuration: the error of Load. Those about the file come first, in
 // the order of its lines.
-type Complaints []Complaint
+type Complaints []Problem
 
 func (cs Complaints) Error() string {
 	lines := make([]string, len(cs))
@@ -39,7 +39,7 @@ func (cs Complaints) Error() string {
 }
 
 func (cs Complaints) sort() {
-	slices.SortStableFunc(cs, func(a, b Complaint) int {
+	slices.SortStableFunc(cs, func(a, b Problem) int {
 		if (a.line == 0) != (b.line == 0) {
 			return cmp.Compare(b.line, a.line)
 		}
@@ -60,6 +60,6 @@ func (p place) String() string {
 	return fmt.Sprintf("%s:%d", p.name, p.line)
 }
 
-func (p place) complain(key, format string, args ...any) Complaint {
-	return Complaint{Where: p.String(), Key: key, Text: fmt.Sprintf(format, args...), line: p.line}
+func (p place) complain(key, format string, args ...any) Problem {
+	return Problem{Where: p.String(), Key: key, Text: fmt.Sprintf(format, args...), line: p.line}
 }

@@ -48,7 +48,7 @@ func TestE26SecretFiles(t *testing.T) {
 		at("written"): {"", changed}, at("groupwritten"): {"", changed}, at("read"): {"", open}, at("lax"): {"", open},
 	} {
 		var warned []string
-		_, complaints := loadText(t, "auth: {keys: [{id: a, key: 'file:"+path+"'}]}"+agentLine, Options{Warn: func(c Complaint) { warned = append(warned, c.String()) }})
+		_, complaints := loadText(t, "auth: {keys: [{id: a, key: 'file:"+path+"'}]}"+agentLine, Options{Warn: func(c Problem) { warned = append(warned, c.String()) }})
 		if !strings.Contains(complaints, tt.refused) || (complaints != "") != (tt.refused != "") {
 			t.Errorf("%s: %q, want %q", path, complaints, tt.refused)
 		}

@@ -27,7 +27,7 @@ type Options struct {
 	// Read is called with each file that was looked into, with what it held; nil where it could not be read.
 	Read func(file string, content []byte)
 	// Warn is told what is allowed but unsafe or useless; nil: warnings are dropped.
-	Warn func(Complaint)
+	Warn func(Problem)
 }
 
 // Setting is one key set from outside of the file.
@@ -108,11 +108,11 @@ func (l *loader) readFile(name string) bool {
 	l.looked(name, raw)
 	switch {
 	case errors.Is(err, errTooLarge):
-		l.add(Complaint{Where: name, Text: "is larger than 4 MiB; is it the right one?"})
+		l.add(Problem{Where: name, Text: "is larger than 4 MiB; is it the right one?"})
 	case errors.Is(err, fs.ErrNotExist):
-		l.add(Complaint{Where: name, Text: "cannot be read: no such file; name another, or have one written by: apbridge init --config " + name})
+		l.add(Problem{Where: name, Text: "cannot be read: no such file; name another, or have one written by: apbridge init --config " + name})
 	case err != nil:
-		l.add(Complaint{Where: name, Text: "cannot be read: " + reason(err) + unreadable(err)})
+		l.add(Problem{Where: name, Text: "cannot be read: " + reason(err) + unreadable(err)})
 	default:
 		return l.readYAML(name, raw)
 	}
@@ -146,12 +146,12 @@ func (l *loader) readYAML(name string, raw []byte) bool {
 	case errors.Is(err, io.EOF):
 		return true // nothing but comments
 	case err != nil:
-		l.add(Complaint{Where: name, Text: "is not YAML: " + yamlFault(raw, err) + ". apbridge init writes a file to begin with"})
+		l.add(Problem{Where: name, Text: "is not YAML: " + yamlFault(raw, err) + ". apbridge init writes a file to begin with"})
 		return false
 	}
 	var more yaml.Node
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
-		l.add(Complaint{Where: name, Text: "holds more than one YAML document; keep one"})
+		l.add(Problem{Where: name, Text: "holds more than one YAML document; keep one"})
 	}
 	d := decoder{report: l.report, from: place{name: name}, lines: true}
 	d.decode("", doc.Content[0], reflect.ValueOf(l.cfg).Elem())

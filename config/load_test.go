@@ -111,7 +111,7 @@ func TestSecretsFromFilesAndWarnings(t *testing.T) {
 	cfg, complaints := loadText(t, `
 agents:
   a: {url: "http://127.0.0.1:1", headers: {X-One: "file:`+file+`", X-Two: plainly written}}
-`, Options{Warn: func(c Complaint) { warned = append(warned, c.Key) }})
+`, Options{Warn: func(c Problem) { warned = append(warned, c.Key) }})
 	if complaints != "" {
 		t.Fatal(complaints)
 	}

@@ -11,7 +11,7 @@ import (
 type report struct {
 	places     map[string]place // key → where it was last set
 	complaints Complaints
-	told       func(Complaint) // Options.Warn
+	told       func(Problem) // Options.Warn
 	read       func(file string, content []byte)
 }
 
@@ -30,9 +30,9 @@ func (r *report) lookedAt(files ...string) {
 	}
 }
 
-func (r *report) add(c Complaint) { r.complaints = append(r.complaints, c) }
+func (r *report) add(c Problem) { r.complaints = append(r.complaints, c) }
 
-func (r *report) warn(c Complaint) {
+func (r *report) warn(c Problem) {
 	if r.told != nil {
 		r.told(c)
 	}

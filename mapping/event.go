@@ -87,7 +87,7 @@ type Head struct {
 	Artifacts []string `json:"artifacts,omitempty"`
 	// Uploaded, on an update of a step or on a linked event: what clients uploaded up to this mark the agent had been
 	// given by then (see Uploaded).
-	Uploaded Uploaded `json:"uploaded,omitempty"`
+	Uploaded UploadCursor `json:"uploaded,omitempty"`
 	// Told, on a linked event, are the items of the long-term store that the agent was told of for the run.
 	Told []ItemName `json:"told,omitempty"`
 }

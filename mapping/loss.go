@@ -5,13 +5,15 @@ import (
 	"strings"
 )
 
-// Found are the meanings whose losses the bridge finds itself, in whichever dialect a run is asked for: a conversation
-// or items that are too long for what an agent is told, and what messages hold that it is not told.
-func Found() []Meaning { return append([]Meaning{MeansTranscript, MeansItems}, FoundInMessages()...) }
+// DetectedByBridge are the capabilities whose losses the bridge finds itself, in whichever dialect a run is asked for:
+// a conversation or items that are too long for what an agent is told, and what messages hold that it is not told.
+func DetectedByBridge() []Capability {
+	return append([]Capability{CapTranscript, CapItems}, DetectedInMessages()...)
+}
 
-// FoundInMessages are those of Found that messages of an input hold.
-func FoundInMessages() []Meaning {
-	return []Meaning{MeansLinks, MeansParts, MeansSpeaker, MeansRemarks}
+// DetectedInMessages are those of DetectedByBridge that messages of an input hold.
+func DetectedInMessages() []Capability {
+	return []Capability{CapLinks, CapParts, CapSpeaker, CapRemarks}
 }
 
 // LossRow is what becomes of one documented request field in one direction.
@@ -24,14 +26,14 @@ type LossRow struct {
 	Reason  string `json:"reason"`
 }
 
-// Losses returns the fields, among those sent in a kind of request, that the agent gets only approximately or not at
-// all. Fields that no document names are no losses. A limit of steps is one only where a smaller one replaces it, which
-// Lost is asked for.
-func Losses(documented []RequestField, request string, sent []string, agent Capabilities) []Loss {
+// UnsupportedFields returns the fields, among those sent in a kind of request, that the agent gets only approximately
+// or not at all. Fields that no document names are no losses. A limit of steps is one only where a smaller one replaces
+// it, which UnsupportedCapabilities finds.
+func UnsupportedFields(documented []RequestField, request string, sent []string, agent Capabilities) []Loss {
 	var out []Loss
 	for i := range documented {
 		f := &documented[i]
-		if f.Request != request || f.Meaning == MeansRecursionLimit || !slices.Contains(sent, f.Name) {
+		if f.Request != request || f.Capability == CapRecursionLimit || !slices.Contains(sent, f.Name) {
 			continue
 		}
 		if h := f.For(agent); h.Fate != Exact {
@@ -41,9 +43,9 @@ func Losses(documented []RequestField, request string, sent []string, agent Capa
 	return out
 }
 
-// Lost are the losses of what was meant by a kind of request, whatever its fields are called. Each has the name of the
-// field that FieldFor finds.
-func Lost(documented []RequestField, request string, meant []Meaning, agent Capabilities) []Loss {
+// UnsupportedCapabilities returns the losses of a kind of request by its capabilities, whatever its fields are called.
+// Each has the name of the field that FieldFor finds.
+func UnsupportedCapabilities(documented []RequestField, request string, meant []Capability, agent Capabilities) []Loss {
 	var out []Loss
 	for _, m := range meant {
 		f := FieldFor(documented, request, m)

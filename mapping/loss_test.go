@@ -10,19 +10,19 @@ import (
 // TestLostMeaningsHaveNames: that of the request's own field, else the meaning's own. No loss goes without.
 func TestLostMeaningsHaveNames(t *testing.T) {
 	t.Parallel()
-	documented := append(Fields("run", MeansTranscript, "talk", "further"), Fields("other", MeansLinks, "urls")...)
-	agent := Capabilities{MeansTranscript: Roughly("Some of it."), MeansItems: PassedOn()}
-	meant := []Meaning{MeansTranscript, MeansItems, MeansLinks, MeansTaskExtra}
+	documented := append(Fields("run", CapTranscript, "talk", "further"), Fields("other", CapLinks, "urls")...)
+	agent := Capabilities{CapTranscript: Partial("Some of it."), CapItems: PassedOn()}
+	meant := []Capability{CapTranscript, CapItems, CapLinks, CapTaskExtra}
 	for request, want := range map[string]string{
 		"run":   "talk;approximated, links;dropped, additional_task;dropped",
 		"other": "transcript;approximated, urls;dropped, additional_task;dropped",
 		"none":  "transcript;approximated, links;dropped, additional_task;dropped",
 	} {
-		if diff := cmp.Diff(want, LossHeader(Lost(documented, request, meant, agent))); diff != "" {
+		if diff := cmp.Diff(want, LossHeader(UnsupportedCapabilities(documented, request, meant, agent))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", request, diff)
 		}
 	}
-	if got := Lost(documented, "run", []Meaning{MeansItems}, agent); got != nil {
+	if got := UnsupportedCapabilities(documented, "run", []Capability{CapItems}, agent); got != nil {
 		t.Errorf("what is passed on is lost: %v", got)
 	}
 }
@@ -30,7 +30,7 @@ func TestLostMeaningsHaveNames(t *testing.T) {
 func TestWhatIsFoundHasNamesOfItsOwn(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for _, m := range Found() {
+	for _, m := range DetectedByBridge() {
 		name := FieldFor(nil, "run", m).Name
 		if seen[name] || name == "" || strings.ContainsAny(name, " ;,") {
 			t.Errorf("%q is no name for %q, or that of another", name, m)

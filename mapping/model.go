@@ -125,7 +125,7 @@ type RunOptions struct {
 	Due             int             `json:"due,omitempty"`        // with FollowUp: the step that was due when it was asked for
 	Checkpoint      string          `json:"checkpoint,omitempty"` // the client asked to start here
 	MayOverlap      bool            `json:"shared,omitempty"`     // others may run beside it on its thread: what it changes is logged so that it can be merged
-	Uploaded        Uploaded        `json:"uploaded,omitempty"`   // up to where its input or update holds the task's uploads
+	Uploaded        UploadCursor    `json:"uploaded,omitempty"`   // up to where its input or update holds the task's uploads
 	Losses          []Loss          `json:"losses,omitempty"`
 	Hops            string          `json:"hops,omitempty"` // of the request (HopsHeader)
 	RequestID       string          `json:"request_id,omitempty"`

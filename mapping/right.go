@@ -21,7 +21,7 @@ func Rights() []string {
 	return []string{RightRun, RightRead, RightWrite, RightAdmin, RightInspect, RightMetrics}
 }
 
-const codeRight = "forbidden"
+const codeForbidden = "forbidden"
 
 // Has reports whether the principal has a right. A principal with nil Rights has all but RightMetrics, for which there
 // is MayReadMetrics.
@@ -36,7 +36,7 @@ func (p Principal) Has(right string) bool {
 func (p Principal) Need(rights ...string) error {
 	for _, right := range rights {
 		if !p.Has(right) {
-			return Errorf(Forbidden, codeRight, "%q has no right to %s here. Give it %q among its rights, or use credentials that have it.", p.ID, deeds[right], right)
+			return Errorf(Forbidden, codeForbidden, "%q has no right to %s here. Give it %q among its rights, or use credentials that have it.", p.ID, deeds[right], right)
 		}
 	}
 	return nil

@@ -7,14 +7,14 @@ import (
 
 // Names are what the dialect of a caller has for meanings: the names of fields, or what is said where no field alone
 // has the meaning.
-type Names map[Meaning]string
+type Names map[Capability]string
 
 // NamesOf are those of documented fields. Of several with one meaning the first counts.
 func NamesOf(documented []RequestField) Names {
 	n := Names{}
 	for _, f := range documented {
-		if _, named := n[f.Meaning]; !named && f.Meaning != "" {
-			n[f.Meaning] = f.Name
+		if _, named := n[f.Capability]; !named && f.Capability != "" {
+			n[f.Capability] = f.Name
 		}
 	}
 	return n
@@ -23,7 +23,7 @@ func NamesOf(documented []RequestField) Names {
 // Advice is a part of a message for callers whose dialect has a name for a meaning, with %s for the name. Others are
 // told Else, so that no message names a field that its reader does not have.
 type Advice struct {
-	Meaning    Meaning
+	Meaning    Capability
 	With, Else string
 }
 
@@ -38,7 +38,7 @@ type wording struct {
 func worded(format string, args []any) *wording {
 	for _, arg := range args {
 		switch arg.(type) {
-		case Meaning, Advice:
+		case Capability, Advice:
 			w := &wording{format: format, args: args}
 			w.plain = w.in(nil)
 			return w
@@ -58,7 +58,7 @@ func (w *wording) in(names Names) string {
 
 func (n Names) say(arg any) any {
 	switch arg := arg.(type) {
-	case Meaning:
+	case Capability:
 		if name, ok := n[arg]; ok {
 			return name
 		}

@@ -42,7 +42,7 @@ func (s *Server) newAdmin() *http.Server {
 				s.refuse(w, r, mapping.Errorf(mapping.Forbidden, guard.CodeHost, "The admin listener is for this machine's own tools."))
 				return
 			}
-			if in := s.opt.Inside; in != nil && in.Owns(r.URL.Path) {
+			if in := s.opt.AdminRoutes; in != nil && in.Owns(r.URL.Path) {
 				s.within.ServeHTTP(w, r)
 				return
 			}

@@ -19,19 +19,19 @@ import (
 // an hour, the line is there at its start. What no route takes did nothing, and leaves none.
 type auditGuard struct {
 	refuser
-	witness
+	auditor
 	ops  operations
 	does func(method, route, path string) (adapter.Effect, bool)
 }
 
-// witness writes the lines of requests.
-type witness struct {
+// auditor writes the lines of requests.
+type auditor struct {
 	trusted trustedProxies
 	audit   *audit.Log // nil: there is none
 }
 
 // attempted writes a line, unless there are too many, of a request that was refused for its key or for a limit.
-func (w witness) attempted(r *http.Request, who mapping.Principal, status int, code string) {
+func (w auditor) attempted(r *http.Request, who mapping.Principal, status int, code string) {
 	e := w.entry(r, who)
 	e.Status, e.Code = status, code
 	w.audit.Refuse(e)
@@ -40,7 +40,7 @@ func (w witness) attempted(r *http.Request, who mapping.Principal, status int, c
 // longestMethod bounds the method that a line has: a client may make up one of any length.
 const longestMethod = 32
 
-func (w witness) entry(r *http.Request, who mapping.Principal) audit.Entry {
+func (w auditor) entry(r *http.Request, who mapping.Principal) audit.Entry {
 	return audit.Entry{
 		Time: time.Now().UTC(), Key: who.ID, Tenant: who.Tenant, From: w.trusted.client(r),
 		RequestID: r.Header.Get(headerRequestID), Method: r.Method[:min(len(r.Method), longestMethod)],
@@ -63,14 +63,14 @@ func (g *auditGuard) Pass(x *guard.Exchange) bool {
 			return false
 		}
 	}
-	deed := &mapping.Deed{Also: g.also(r)}
+	deed := &mapping.AuditRecord{Also: g.also(r)}
 	rec.begun = sync.OnceFunc(func() { g.write(r, rec, deed) })
 	x.AtEnd(rec.begun)
-	x.Request = r.WithContext(mapping.WithDeed(r.Context(), deed))
+	x.Request = r.WithContext(mapping.WithAuditRecord(r.Context(), deed))
 	return true
 }
 
-func (g *auditGuard) write(r *http.Request, rec *responseTap, deed *mapping.Deed) {
+func (g *auditGuard) write(r *http.Request, rec *responseTap, deed *mapping.AuditRecord) {
 	op, ok := g.does(r.Method, rec.route, r.URL.Path)
 	if !ok {
 		if rec.status == http.StatusTooManyRequests {
@@ -89,8 +89,8 @@ func (g *auditGuard) write(r *http.Request, rec *responseTap, deed *mapping.Deed
 }
 
 // also writes a line for what is done by a message of a WebSocket.
-func (g *auditGuard) also(r *http.Request) func(context.Context, *mapping.Deed, string, error) {
-	return func(ctx context.Context, d *mapping.Deed, kind string, err error) {
+func (g *auditGuard) also(r *http.Request) func(context.Context, *mapping.AuditRecord, string, error) {
+	return func(ctx context.Context, d *mapping.AuditRecord, kind string, err error) {
 		e := g.entry(r, mapping.PrincipalOf(ctx))
 		Complete(&e, d, kind, err)
 		g.audit.Write(e)
@@ -98,7 +98,7 @@ func (g *auditGuard) also(r *http.Request) func(context.Context, *mapping.Deed, 
 }
 
 // Complete fills in what became of a deed that is no request.
-func Complete(e *audit.Entry, d *mapping.Deed, kind string, err error) {
+func Complete(e *audit.Entry, d *mapping.AuditRecord, kind string, err error) {
 	e.Operation, e.Objects = d.Said()
 	if e.Operation == "" {
 		e.Operation = mapping.Read

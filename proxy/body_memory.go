@@ -83,7 +83,7 @@ type memoryGuard struct {
 	memory *bodyMemory
 	limits Limits // nil: there are none
 	times  *times
-	sees   foresight
+	sees   routeEffect
 }
 
 func (g *memoryGuard) Pass(x *guard.Exchange) bool {
@@ -91,15 +91,15 @@ func (g *memoryGuard) Pass(x *guard.Exchange) bool {
 	if g.ops.own(r.URL.Path) {
 		return true
 	}
-	shared := room{g.memory, g.limits, g.times.room}
+	shared := memoryBudget{g.memory, g.limits, g.times.room}
 	if mayBegin(r.Method) {
-		if err := shared.Short(); err != nil && g.sees.verb(r) != mapping.Cancelled { // what ends a run gives memory back
+		if err := shared.Exhausted(); err != nil && g.sees.verb(r) != mapping.Cancelled { // what ends a run gives memory back
 			g.overloaded(x.Writer, r, err)
 			return false
 		}
 	}
 	if r.Header.Get("Upgrade") != "" {
-		x.Request = r.WithContext(adapter.WithRoom(r.Context(), shared))
+		x.Request = r.WithContext(adapter.WithMemoryBudget(r.Context(), shared))
 	}
 	if held := g.holdBody(x.Request); held != nil {
 		x.AtEnd(held.release)
@@ -127,15 +127,15 @@ func (g *memoryGuard) holdBody(r *http.Request) *heldBody {
 	return h
 }
 
-// room is the memory as handlers see it that read more than a body.
-type room struct {
+// memoryBudget is the memory as handlers see it that read more than a body.
+type memoryBudget struct {
 	of       *bodyMemory
 	limits   Limits        // nil: there are none
 	patience time.Duration // as of a heldBody
 }
 
 // Count reads a message as a body: no faster than the caller's rate allows, and with memory held for it.
-func (o room) Count(ctx context.Context, r io.Reader) io.ReadCloser {
+func (o memoryBudget) Count(ctx context.Context, r io.Reader) io.ReadCloser {
 	body := io.NopCloser(r)
 	if o.limits != nil {
 		body = &limitedMessage{ReadCloser: body, limits: o.limits, ctx: ctx}
@@ -144,15 +144,15 @@ func (o room) Count(ctx context.Context, r io.Reader) io.ReadCloser {
 }
 
 // Request counts a message as limitGuard counts a request.
-func (o room) Request(ctx context.Context) error {
+func (o memoryBudget) Request(ctx context.Context) error {
 	if o.limits == nil {
 		return nil
 	}
 	return o.limits.Request(ctx, mapping.PrincipalOf(ctx))
 }
 
-// Short refuses new work near the memory limit.
-func (o room) Short() error {
+// Exhausted refuses new work near the memory limit.
+func (o memoryBudget) Exhausted() error {
 	if !o.of.short() {
 		return nil
 	}

@@ -76,7 +76,7 @@ func TestD5MessagesTogetherWithBodies(t *testing.T) {
 	held, large := newHolding(), strings.Repeat("x", 60<<10)
 	g := prepare(t, func(c *config.Config, _ *Options) { c.Limits.Body, c.Limits.RequestMemory = 64<<10, 128<<10 }, func(r *mux.Router) {
 		r.HandleFunc("/socket", func(w http.ResponseWriter, r *http.Request) {
-			message := adapter.RoomOf(r.Context()).Count(r.Context(), strings.NewReader(large))
+			message := adapter.MemoryBudgetOf(r.Context()).Count(r.Context(), strings.NewReader(large))
 			defer message.Close()
 			if _, err := io.Copy(io.Discard, message); err != nil {
 				http.Error(w, err.Error(), adapter.Status(mapping.Classify(err).Class))
@@ -184,7 +184,7 @@ func endings(method, route, _ string) (adapter.Effect, bool) {
 	if method == "POST" && route == "/talks/{talk}/end" {
 		return adapter.Effect{Verb: mapping.Cancelled, Kind: "talk"}, true
 	}
-	return adapter.Effect{Verb: mapping.Made}, true
+	return adapter.Effect{Verb: mapping.Created}, true
 }
 
 // D5: near GOMEMLIMIT new work is refused, and what watches, reads or ends work is served. Not parallel: the limit is
@@ -234,8 +234,8 @@ func TestD5NearTheMemoryLimit(t *testing.T) {
 	}
 }
 
-// A key holds half of limits.request_memory at the most and a tenant three quarters, by bodies and by messages of sockets, so
-// that others are served whatever it holds. A single caller may hold all.
+// A key holds half of limits.request_memory at the most and a tenant three quarters, by bodies and by messages of
+// sockets, so that others are served whatever it holds. A single caller may hold all.
 func TestABodyOfAnotherKeyFindsRoom(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", 60<<10)
@@ -272,7 +272,7 @@ func TestABodyOfAnotherKeyFindsRoom(t *testing.T) {
 			}, func(r *mux.Router) {
 				held.mount(r)
 				r.HandleFunc("/socket", func(w http.ResponseWriter, r *http.Request) {
-					message := adapter.RoomOf(r.Context()).Count(r.Context(), strings.NewReader(large))
+					message := adapter.MemoryBudgetOf(r.Context()).Count(r.Context(), strings.NewReader(large))
 					defer message.Close()
 					if _, err := io.Copy(io.Discard, message); err != nil {
 						http.Error(w, err.Error(), adapter.Status(mapping.Classify(err).Class))

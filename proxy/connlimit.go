@@ -73,7 +73,7 @@ func (c *complaints) Write(line []byte) (int, error) {
 	defer c.mu.Unlock()
 	if now := time.Now(); now.Sub(c.last) >= acceptQuiet {
 		c.last = now
-		c.log.Warn("connections cannot be accepted now, and are tried again; if it is for want of file descriptors, raise the limit (ulimit -n)", zap.String("cause", text))
+		c.log.Warn("could not accept connections; retrying. If file descriptors ran out, raise the limit (ulimit -n)", zap.String("cause", text))
 	}
 	return len(line), nil
 }

@@ -53,6 +53,6 @@ func (s *Server) handOver(ctx context.Context) {
 	select {
 	case <-done:
 	case <-time.After(s.times.winding):
-		s.log.Warn("running work did not stop in time; it is picked up at the next start")
+		s.log.Warn("running work did not stop in time; it resumes at the next start")
 	}
 }

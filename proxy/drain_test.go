@@ -123,7 +123,7 @@ func TestA6LastingStreamsAreNotWaitedFor(t *testing.T) {
 	}, func(r *mux.Router) {
 		h.mount(r)
 		r.HandleFunc("/lasting", func(w http.ResponseWriter, r *http.Request) {
-			defer adapter.Lasting(r.Context())()
+			defer adapter.MarkLongLived(r.Context())()
 			lasting.serve(w, r)
 		})
 	})

@@ -23,7 +23,7 @@ const pathMetrics = "/metrics"
 // from a header that a proxy could have set.
 type principalGuard struct {
 	refuser
-	witness
+	auditor
 	gate    *auth.Gate
 	public  map[string]http.Handler // paths that need no key
 	pages   map[string]http.Handler // paths that need none and look at it
@@ -99,12 +99,12 @@ func (g *principalGuard) failed(r *http.Request, who mapping.Principal, reason s
 func (g *principalGuard) permit(who mapping.Principal, path string) error {
 	switch {
 	case path == pathMetrics && !who.MayReadMetrics():
-		return mapping.Errorf(mapping.Forbidden, codeRight,
+		return mapping.Errorf(mapping.Forbidden, codeForbidden,
 			"Key %q may not read metrics, which tell of all tenants and agents. Use a key with rights: [metrics], or the admin listener.", who.ID)
 	case slices.Contains(who.Rights, mapping.RightStore) && (g.store == nil || !g.store(path)):
-		return mapping.Errorf(mapping.Forbidden, codeRight, "The token of a run opens the long-term store, and nothing else.")
+		return mapping.Errorf(mapping.Forbidden, codeForbidden, "The token of a run opens the long-term store, and nothing else.")
 	}
 	return nil
 }
 
-const codeRight = "forbidden"
+const codeForbidden = "forbidden"

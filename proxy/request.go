@@ -155,7 +155,7 @@ func (p *recoverer) recovered(w http.ResponseWriter, r *http.Request, v any) {
 	if e, ok := v.(runtime.Error); ok {
 		what = e.Error()
 	}
-	p.log.Error("panic in a request",
+	p.log.Error("panic while serving a request",
 		zap.String("request_id", r.Header.Get(headerRequestID)), zap.String("panic", what), zap.ByteString("stack", debug.Stack()))
 	if rec := tapOf(r.Context()); rec != nil && rec.status != 0 {
 		panic(http.ErrAbortHandler) // an answer has begun: cut it, so that it is not taken as whole

@@ -57,12 +57,12 @@ func TestE27PanicsAreAnswered(t *testing.T) {
 	if _, err := io.ReadAll(res.Body); err == nil {
 		t.Error("a broken answer looks whole")
 	}
-	for _, entry := range g.logs.FilterMessage("panic in a request").All() {
+	for _, entry := range g.logs.FilterMessage("panic while serving a request").All() {
 		if strings.Contains(entry.ContextMap()["panic"].(string), "canary") {
 			t.Error("the panic's value is in the log")
 		}
 	}
-	if n := g.logs.FilterMessage("panic in a request").Len(); n != 2 {
+	if n := g.logs.FilterMessage("panic while serving a request").Len(); n != 2 {
 		t.Errorf("%d panics logged", n)
 	}
 	if body := g.do(t, "GET", "/metrics", "").body; !strings.Contains(body, "apbridge_panics_total 2") {

@@ -57,8 +57,8 @@ type Options struct {
 	Browsed func(path string) bool
 	// On are the addresses, where they were taken before; nil: Listen takes them.
 	On *Listeners
-	// Inside are routes of the admin listener; nil: there are none.
-	Inside *Inside
+	// AdminRoutes are the routes of the admin listener. It may be nil.
+	AdminRoutes *AdminRoutes
 }
 
 // Server is the bridge's HTTP server. Make it with New; Run it once.
@@ -67,10 +67,10 @@ type Server struct {
 	cfg         *config.Config // of the start
 	opt         Options
 	certificate *certificate // nil: without TLS
-	strangers   *guard.Strangers
+	strangers   *guard.UnknownOrigins
 	times       times
 	ops         operations
-	door        *door
+	door        *admissionGuard
 	now         atomic.Pointer[served]
 	http        *http.Server
 	admin       *http.Server
@@ -112,7 +112,7 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 	f := refuser{o.Faces, log, o.Metrics}
 	ops := newOperations(f, o)
 	s := &Server{refuser: f, cfg: cfg, opt: o, on: o.On, times: usualTimes, ops: ops, inside: map[string]http.Handler{}}
-	s.door = &door{refuser: f, ops: ops, grace: cfg.ShutdownGrace}
+	s.door = &admissionGuard{refuser: f, ops: ops, grace: cfg.ShutdownGrace}
 	s.door.connections.most = mostConnections(openFiles())
 	var err error
 	if s.within, err = s.insideRoutes(); err != nil {
@@ -143,7 +143,7 @@ func (s *Server) guarded(h *served, routes *router) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	seen := witness{proxies, o.Audit}
+	seen := auditor{proxies, o.Audit}
 	return &guarded{
 		[]guard.Guard{requestID{}, &accessLog{f, s.ops, proxies, &s.times, o.Tracer, o.RunIn}},
 		recoverer{f},
@@ -158,7 +158,7 @@ func (s *Server) guarded(h *served, routes *router) (http.Handler, error) {
 			limitGuard{f, s.ops, o.Limits, h.connections},
 			guard.Loop(f, o.Hop),
 			s.door,
-			&memoryGuard{f, s.ops, h.memory, o.Limits, &s.times, foresight{routes.mux, o.Does}},
+			&memoryGuard{f, s.ops, h.memory, o.Limits, &s.times, routeEffect{routes.mux, o.Does}},
 		},
 		&compression{routes},
 	}, nil
@@ -187,7 +187,7 @@ func (c current) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) newHTTP() *http.Server {
 	ctx, cut := context.WithCancelCause(context.Background())
 	s.cut = cut
-	ctx = adapter.WithLasting(ctx, s.door.admission.last)
+	ctx = adapter.WithLongLived(ctx, s.door.admission.last)
 	return &http.Server{
 		Handler:           current{s},
 		ReadHeaderTimeout: s.times.header,

@@ -154,10 +154,10 @@ func (c *certificate) renew() {
 		return
 	}
 	if err := c.read(); err != nil {
-		c.log.Warn("the new certificate cannot be used; the one before stays", zap.Error(err))
+		c.log.Warn("new certificate cannot be used; keeping the previous one", zap.Error(err))
 		return
 	}
-	c.log.Info("the certificate was read again", zap.String("file", c.files.Cert))
+	c.log.Info("certificate reloaded", zap.String("file", c.files.Cert))
 }
 
 func (c *certificate) read() error {

@@ -177,7 +177,7 @@ func TestCertificateIsReadAgainWhenItChanges(t *testing.T) {
 	}
 	undated(t, files.Cert, files.Key)
 	serial(1)
-	if logs.FilterMessageSnippet("the one before stays").Len() != 1 {
+	if logs.FilterMessageSnippet("keeping the previous one").Len() != 1 {
 		t.Errorf("logged %v", logs.All())
 	}
 	if err := os.WriteFile(files.Key, fresh, 0o600); err != nil {

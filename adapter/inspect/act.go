@@ -17,11 +17,11 @@ import (
 // sent. The audit log has the second, with who sent it; the first does nothing but read.
 
 var actRoutes = []route{
-	{"POST", "/threads/{thread_id}/answer", acting, adapter.Effect{Verb: mapping.Answered, Kind: "run"}, func(s *site) serve { return s.answer.serve }},
-	{"POST", "/threads/{thread_id}/fork", acting, adapter.Effect{Verb: mapping.Made, Kind: "run"}, func(s *site) serve { return s.fork.serve }},
-	{"POST", "/runs/{run_id}/cancel", acting, adapter.Effect{Verb: mapping.Cancelled, Kind: "run"}, func(s *site) serve { return s.cancel.serve }},
-	{"GET", "/runs/{run_id}/again", looking, adapter.Effect{Verb: mapping.Read, Kind: "run"}, func(s *site) serve { return s.again.show }},
-	{"POST", "/runs/{run_id}/again", acting, adapter.Effect{Verb: mapping.Made, Kind: "run"}, func(s *site) serve { return s.again.serve }},
+	{"POST", "/threads/{thread_id}/answer", acting, adapter.Effect{Verb: mapping.Answered, Kind: "run"}, func(s *server) serve { return s.answer.serve }},
+	{"POST", "/threads/{thread_id}/fork", acting, adapter.Effect{Verb: mapping.Created, Kind: "run"}, func(s *server) serve { return s.fork.serve }},
+	{"POST", "/runs/{run_id}/cancel", acting, adapter.Effect{Verb: mapping.Cancelled, Kind: "run"}, func(s *server) serve { return s.cancel.serve }},
+	{"GET", "/runs/{run_id}/again", looking, adapter.Effect{Verb: mapping.Read, Kind: "run"}, func(s *server) serve { return s.again.show }},
+	{"POST", "/runs/{run_id}/again", acting, adapter.Effect{Verb: mapping.Created, Kind: "run"}, func(s *server) serve { return s.again.serve }},
 }
 
 // Inputs of each form that acts.
@@ -48,8 +48,8 @@ type hiddenField struct {
 }
 
 // confirm asks a person to confirm what is to be done. Fields are what the second request brings along.
-func (d *desk) confirm(w http.ResponseWriter, r *http.Request, c confirmation, fields ...string) error {
-	mapping.NoteVerb(r.Context(), mapping.Read) // nothing is done yet
+func (d *renderer) confirm(w http.ResponseWriter, r *http.Request, c confirmation, fields ...string) error {
+	mapping.SetAuditVerb(r.Context(), mapping.Read) // nothing is done yet
 	for n := 0; n+1 < len(fields); n += 2 {
 		c.Fields = append(c.Fields, hiddenField{fields[n], fields[n+1]})
 	}
@@ -58,7 +58,7 @@ func (d *desk) confirm(w http.ResponseWriter, r *http.Request, c confirmation, f
 }
 
 // done leads a browser to what came of it, by a way from the root of the bridge, and tells all others.
-func (d *desk) done(w http.ResponseWriter, r *http.Request, to string, told any) error {
+func (d *renderer) done(w http.ResponseWriter, r *http.Request, to string, told any) error {
 	if !page.Wanted(r.Header) {
 		return writeJSON(w, r, told)
 	}
@@ -79,7 +79,7 @@ func startedOf(s *adapter.Started) started { return started{s.Run.ID, s.Run.Thre
 
 // starting makes runs, for the acts that have an agent work.
 type starting struct {
-	*desk
+	*renderer
 	runs     starter
 	agents   agentResolver // asked first: what cannot be done needs no confirmation
 	dialects adapter.Dialects

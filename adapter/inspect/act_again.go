@@ -42,8 +42,8 @@ type againView struct {
 	WithInput bool               `json:"-"`
 }
 
-// repeating makes runs once more.
-type repeating struct {
+// rerun makes runs once more.
+type rerun struct {
 	*starting
 	runs  runFinder
 	names *agentNames
@@ -56,7 +56,7 @@ type runFinder interface {
 }
 
 // show answers with the page that asks how.
-func (a *repeating) show(w http.ResponseWriter, r *http.Request) error {
+func (a *rerun) show(w http.ResponseWriter, r *http.Request) error {
 	run, err := a.runs.GetRun(r.Context(), refOf(r))
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (a *repeating) show(w http.ResponseWriter, r *http.Request) error {
 	if !v.Long && !v.Answers {
 		v.Input, v.Programs = indentedASCII(input), a.programs(r, run, input)
 	}
-	return a.desk.show(w, r, againHTML, "Run again", v)
+	return a.renderer.show(w, r, againHTML, "Run again", v)
 }
 
 // indentedASCII is JSON for a field that is sent back: nothing in it is invisible.
@@ -84,8 +84,8 @@ func indentedASCII(value json.RawMessage) string {
 }
 
 // programs ask for the run as clients of each dialect would, on a thread of its own.
-func (a *repeating) programs(r *http.Request, run *mapping.Run, input json.RawMessage) []adapter.Programs {
-	return a.dialects.Programs(adapter.Asked{URL: a.asked.URL(r), Agent: run.Agent, Default: run.Agent == a.asked.DefaultAgent(), Keys: a.asked.Keys(), Input: input, Words: wordsOf(input)})
+func (a *rerun) programs(r *http.Request, run *mapping.Run, input json.RawMessage) []adapter.Programs {
+	return a.dialects.Programs(adapter.SnippetParams{URL: a.asked.URL(r), Agent: run.Agent, Default: run.Agent == a.asked.DefaultAgent(), Keys: a.asked.Keys(), Input: input, Words: wordsOf(input)})
 }
 
 // wordsOf is what an input says in words.
@@ -113,7 +113,7 @@ func inputGiven(r *mapping.Run) json.RawMessage {
 }
 
 // serve makes a run once more: the same, with another input, of another agent. Its completion hook is not called again.
-func (a *repeating) serve(w http.ResponseWriter, r *http.Request) error {
+func (a *rerun) serve(w http.ResponseWriter, r *http.Request) error {
 	in, err := body.Values(w, r, 0)
 	if err != nil {
 		return err

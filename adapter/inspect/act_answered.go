@@ -20,12 +20,12 @@ func (a *answering) late(w http.ResponseWriter, r *http.Request, in url.Values, 
 		return err
 	}
 	if by.ID == "" {
-		return mapping.Errorf(mapping.Conflict, mapping.CodeNothingToResume, "The question is not open, or not any more.")
+		return mapping.Errorf(mapping.Conflict, mapping.CodeNoPendingInterrupt, "The question is not open, or not any more.")
 	}
 	if made := a.before(r.Context(), in, by, id); made != nil {
 		return a.done(w, r, threadPath(thread), startedOf(made))
 	}
-	e := mapping.Errorf(mapping.Conflict, mapping.CodeNothingToResume, "The question was answered already, by %s at %s.", madeBy(by.Owner), by.CreatedAt.UTC().Format("15:04:05 UTC"))
+	e := mapping.Errorf(mapping.Conflict, mapping.CodeNoPendingInterrupt, "The question was answered already, by %s at %s.", madeBy(by.Owner), by.CreatedAt.UTC().Format("15:04:05 UTC"))
 	e.Detail = map[string]any{"run_id": by.ID, "owner": by.Owner, "answered_at": by.CreatedAt}
 	return e
 }

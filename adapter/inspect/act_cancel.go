@@ -12,7 +12,7 @@ import (
 
 // cancelling ends runs that are under way.
 type cancelling struct {
-	*desk
+	*renderer
 	runs cancellable
 }
 
@@ -37,7 +37,7 @@ func (c *cancelling) serve(w http.ResponseWriter, r *http.Request) error {
 			Button: "Cancel the run", Back: runPath(run.ID),
 		})
 	}
-	mapping.NoteObject(r.Context(), "thread", run.ThreadID)
+	mapping.AddAuditObject(r.Context(), "thread", run.ThreadID)
 	if !cancelled(run) {
 		if err := c.runs.CancelRun(r.Context(), adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, adapter.CancelOptions{}); err != nil {
 			return err

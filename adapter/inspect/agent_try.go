@@ -17,11 +17,11 @@ import (
 // inputText is what a form says to an agent.
 const inputText = "text"
 
-// trying says one message to an agent, from the page of agents.
-type trying struct{ *starting }
+// tryAgent says one message to an agent, from the page of agents.
+type tryAgent struct{ *starting }
 
 // serve sends one message to an agent on a thread of its own, and leads to the run, which can be watched.
-func (t *trying) serve(w http.ResponseWriter, r *http.Request) error {
+func (t *tryAgent) serve(w http.ResponseWriter, r *http.Request) error {
 	in, err := body.Values(w, r, 0)
 	if err != nil {
 		return err
@@ -46,18 +46,18 @@ func (t *trying) serve(w http.ResponseWriter, r *http.Request) error {
 }
 
 // show says what is sent to which agent, if there is one.
-func (t *trying) show(w http.ResponseWriter, r *http.Request, agent, text string) error {
+func (t *tryAgent) show(w http.ResponseWriter, r *http.Request, agent, text string) error {
 	if _, err := t.agents.GetAssistant(r.Context(), agent); err != nil {
 		return err
 	}
-	return t.desk.confirm(w, r, confirmation{
+	return t.renderer.confirm(w, r, confirmation{
 		Question: "Send this message?", Says: []string{fmt.Sprintf("The agent %q is called with it, on a thread of its own.", agent)},
 		Sends: conversation.Cut(text).Text, Button: "Send the message", Back: "inspect/agents",
 	}, inputText, text)
 }
 
 // saying is a run that says something to an agent, as a client of the first dialect would make it.
-func (t *trying) saying(agent, text string) (n adapter.RunRequest, err error) {
+func (t *tryAgent) saying(agent, text string) (n adapter.RunRequest, err error) {
 	input, err := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": text}}})
 	if err != nil {
 		return n, err

@@ -14,8 +14,8 @@ import (
 )
 
 var agentRoutes = []route{
-	{"GET", "/agents", looking, adapter.Effect{Verb: mapping.Read, Kind: "assistant"}, func(s *site) serve { return s.agents.serve }},
-	{"POST", "/agents/{agent}/try", acting, adapter.Effect{Verb: mapping.Made, Kind: "run"}, func(s *site) serve { return s.try.serve }},
+	{"GET", "/agents", looking, adapter.Effect{Verb: mapping.Read, Kind: "assistant"}, func(s *server) serve { return s.agents.serve }},
+	{"POST", "/agents/{agent}/try", acting, adapter.Effect{Verb: mapping.Created, Kind: "run"}, func(s *server) serve { return s.try.serve }},
 }
 
 var agentsHTML = newPage("agents", "agents")
@@ -75,7 +75,7 @@ type agentList struct {
 
 // agentsPage shows the agents that the caller may use.
 type agentsPage struct {
-	*desk
+	*renderer
 	names     *agentNames
 	dialects  adapter.Dialects
 	about     About

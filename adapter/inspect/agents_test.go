@@ -27,7 +27,7 @@ func TestAnAgentThatIsGoneIsNotReplaced(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "/inspect/runs/r/again", nil)
 	r.Header.Set("Accept", "text/html")
 	w := httptest.NewRecorder()
-	page := &repeating{starting: &starting{desk: new(desk)}, names: &agentNames{gone{}}, runs: gone{}}
+	page := &rerun{starting: &starting{renderer: new(renderer)}, names: &agentNames{gone{}}, runs: gone{}}
 	if err := page.show(w, r); err != nil || !strings.Contains(w.Body.String(), `<option value="gone" selected>`) {
 		t.Errorf("%v %s", err, w.Body)
 	}

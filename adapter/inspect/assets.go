@@ -26,7 +26,7 @@ const codeNotFound = mapping.CodeRouteNotFound
 
 // assetRoutes are files that are the same for every caller.
 var assetRoutes = []route{
-	{method: "GET", path: "/web/{file}", needs: []string{mapping.RightInspect}, by: func(*site) serve { return serveAsset }},
+	{method: "GET", path: "/web/{file}", needs: []string{mapping.RightInspect}, by: func(*server) serve { return serveAsset }},
 }
 
 func serveAsset(w http.ResponseWriter, r *http.Request) error {

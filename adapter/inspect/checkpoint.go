@@ -13,10 +13,10 @@ import (
 )
 
 var checkpointRoutes = []route{
-	{"GET", "/threads/{thread_id}/difference", looking, readsThread, func(s *site) serve { return s.checkpoints.serveDifference }},
-	{"GET", "/threads/{thread_id}/checkpoints/{checkpoint_id}", looking, readsThread, func(s *site) serve { return s.checkpoints.serveCheckpoint }},
-	{"GET", "/threads/{thread_id}/checkpoints/{checkpoint_id}/values", looking, readsThread, func(s *site) serve { return s.checkpoints.serveValues }},
-	{"GET", "/threads/{thread_id}/checkpoints/{checkpoint_id}/messages/{index}", looking, readsThread, func(s *site) serve { return s.checkpoints.serveMessage }},
+	{"GET", "/threads/{thread_id}/difference", looking, readsThread, func(s *server) serve { return s.checkpoints.serveDifference }},
+	{"GET", "/threads/{thread_id}/checkpoints/{checkpoint_id}", looking, readsThread, func(s *server) serve { return s.checkpoints.serveCheckpoint }},
+	{"GET", "/threads/{thread_id}/checkpoints/{checkpoint_id}/values", looking, readsThread, func(s *server) serve { return s.checkpoints.serveValues }},
+	{"GET", "/threads/{thread_id}/checkpoints/{checkpoint_id}/messages/{index}", looking, readsThread, func(s *server) serve { return s.checkpoints.serveMessage }},
 }
 
 var (
@@ -43,7 +43,7 @@ type checkpointView struct {
 
 // checkpointPages show the states of threads, and how they differ.
 type checkpointPages struct {
-	*desk
+	*renderer
 	states stateReader
 	runs   *threadRuns
 	agents *agentNames

@@ -43,9 +43,9 @@ type Options struct {
 	Failed func(code string)
 }
 
-// site is all pages, each a type of its own that has of the service what it uses. They are safe for concurrent use.
-type site struct {
-	*desk
+// server is all pages, each a type of its own that has of the service what it uses. They are safe for concurrent use.
+type server struct {
+	*renderer
 	runs        *runsPage
 	run         *runPage
 	event       *eventPage
@@ -56,11 +56,11 @@ type site struct {
 	files       *threadFiles
 	checkpoints *checkpointPages
 	agents      *agentsPage
-	try         *trying
+	try         *tryAgent
 	answer      *answering
 	cancel      *cancelling
 	fork        *forking
-	again       *repeating
+	again       *rerun
 }
 
 // serve answers one request.
@@ -72,7 +72,7 @@ type route struct {
 	method, path string // the path below Root
 	needs        []string
 	does         adapter.Effect
-	by           func(*site) serve
+	by           func(*server) serve
 }
 
 var (
@@ -99,29 +99,29 @@ func Mount(r *mux.Router, o Options) {
 	}
 }
 
-func newSite(o Options) *site {
+func newSite(o Options) *server {
 	svc := o.Service
-	d := &desk{version: o.Version, log: o.Log, failed: o.Failed}
+	d := &renderer{version: o.Version, log: o.Log, failed: o.Failed}
 	live := &live{heartbeat: o.Heartbeat, every: lookEvery}
 	names, used := &agentNames{svc}, newUsages(svc)
 	axes := &axes{timeline.Source{Runs: svc, Index: svc, Agents: svc}, o.Dialects, timeline.NewMarks()}
 	call, written := &callPage{d, svc}, &runFiles{svc, svc}
 	runs, files := &threadRuns{svc, svc}, &threadFiles{svc}
 	start := &starting{d, svc, svc, o.Dialects}
-	return &site{
-		desk: d,
-		runs: &runsPage{d, live, svc, names, &rows{svc, used}},
+	return &server{
+		renderer: d,
+		runs:     &runsPage{d, live, svc, names, &rows{svc, used}},
 		run: &runPage{
-			desk: d, live: live, axes: axes, runs: svc, log: svc, explainer: svc, call: call, files: written, used: used,
+			renderer: d, live: live, axes: axes, runs: svc, log: svc, explainer: svc, call: call, files: written, used: used,
 		},
 		event: &eventPage{d, axes}, call: call, written: written, exports: &runExports{axes, svc, o.Version},
 		thread: &threadPage{
-			desk: d, live: live, threads: svc, index: svc, runs: runs, history: &history{svc}, files: files,
+			renderer: d, live: live, threads: svc, index: svc, runs: runs, history: &history{svc}, files: files,
 			told: &toldItems{svc, svc},
 		},
 		files: files, checkpoints: &checkpointPages{d, svc, runs, names}, agents: &agentsPage{d, names, o.Dialects, o.About, o.DefaultAgent},
-		try: &trying{start}, answer: &answering{start, svc, runs}, cancel: &cancelling{d, svc},
-		fork: &forking{start, svc}, again: &repeating{start, svc, names, o},
+		try: &tryAgent{start}, answer: &answering{start, svc, runs}, cancel: &cancelling{d, svc},
+		fork: &forking{start, svc}, again: &rerun{start, svc, names, o},
 	}
 }
 

@@ -130,7 +130,7 @@ func TestAQuestionHasOnePlaceForWords(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/inspect/threads/t", nil)
 		r.Header.Set("Accept", "text/html")
 		w := httptest.NewRecorder()
-		err := new(desk).show(w, r, threadHTML, "Thread", threadView{Questions: []openQuestion{{Form: form}}, MayAct: true})
+		err := new(renderer).show(w, r, threadHTML, "Thread", threadView{Questions: []openQuestion{{Form: form}}, MayAct: true})
 		var places []string
 		for _, m := range regexp.MustCompile(`name="(words|reason-\d)"`).FindAllStringSubmatch(w.Body.String(), -1) {
 			places = append(places, m[1])
@@ -153,7 +153,7 @@ func TestDefaultsStandInAForm(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "/inspect/threads/t", nil)
 	r.Header.Set("Accept", "text/html")
 	w := httptest.NewRecorder()
-	err := new(desk).show(w, r, threadHTML, "Thread", threadView{Questions: []openQuestion{{Form: form}}, MayAct: true})
+	err := new(renderer).show(w, r, threadHTML, "Thread", threadView{Questions: []openQuestion{{Form: form}}, MayAct: true})
 	var fields []string
 	for _, m := range regexp.MustCompile(`(?s)<textarea name="field-\d"[^>]*>(.*?)</textarea>|<input name="field-\d"[^>]*value="([^"]*)"`).FindAllStringSubmatch(w.Body.String(), -1) {
 		fields = append(fields, m[1]+m[2])

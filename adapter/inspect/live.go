@@ -28,7 +28,7 @@ func (l *live) follow(w http.ResponseWriter, r *http.Request, look func(context.
 		return err
 	}
 	defer done()
-	defer adapter.Lasting(r.Context())()
+	defer adapter.MarkLongLived(r.Context())()
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
 	seen := r.Header.Get("Last-Event-ID")

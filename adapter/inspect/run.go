@@ -18,12 +18,12 @@ import (
 var readsRun = adapter.Effect{Verb: mapping.Read, Kind: "run"}
 
 var oneRunRoutes = []route{
-	{"GET", "/runs/{run_id}", looking, readsRun, func(s *site) serve { return s.run.serve }},
-	{"GET", "/runs/{run_id}/events", looking, readsRun, func(s *site) serve { return s.run.follow }},
-	{"GET", "/runs/{run_id}/log/{seq}", looking, readsRun, func(s *site) serve { return s.event.serve }},
-	{"GET", "/runs/{run_id}/log/{seq}/{part}", looking, readsRun, func(s *site) serve { return s.event.serveBytes }},
-	{"GET", "/runs/{run_id}/files/{artifact_id}", looking, adapter.Effect{Verb: mapping.Read, Kind: "artifact"}, func(s *site) serve { return s.written.serve }},
-	{"GET", "/runs/{run_id}/export/{form}", looking, readsRun, func(s *site) serve { return s.exports.serve }},
+	{"GET", "/runs/{run_id}", looking, readsRun, func(s *server) serve { return s.run.serve }},
+	{"GET", "/runs/{run_id}/events", looking, readsRun, func(s *server) serve { return s.run.follow }},
+	{"GET", "/runs/{run_id}/log/{seq}", looking, readsRun, func(s *server) serve { return s.event.serve }},
+	{"GET", "/runs/{run_id}/log/{seq}/{part}", looking, readsRun, func(s *server) serve { return s.event.serveBytes }},
+	{"GET", "/runs/{run_id}/files/{artifact_id}", looking, adapter.Effect{Verb: mapping.Read, Kind: "artifact"}, func(s *server) serve { return s.written.serve }},
+	{"GET", "/runs/{run_id}/export/{form}", looking, readsRun, func(s *server) serve { return s.exports.serve }},
 }
 
 var runHTML = newPage("run", "runs", "run.js", "run.css")
@@ -70,7 +70,7 @@ func (v runView) Active() bool { return v.Status.Active() }
 
 // runPage shows one run.
 type runPage struct {
-	*desk
+	*renderer
 	live      *live
 	axes      *axes
 	runs      runReader

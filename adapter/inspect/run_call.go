@@ -15,8 +15,8 @@ import (
 )
 
 var callRoutes = []route{
-	{"GET", "/runs/{run_id}/calls/{n}", looking, readsRun, func(s *site) serve { return s.call.serve }},
-	{"GET", "/runs/{run_id}/calls/{n}/{side}", looking, readsRun, func(s *site) serve { return s.call.serveBytes }},
+	{"GET", "/runs/{run_id}/calls/{n}", looking, readsRun, func(s *server) serve { return s.call.serve }},
+	{"GET", "/runs/{run_id}/calls/{n}/{side}", looking, readsRun, func(s *server) serve { return s.call.serveBytes }},
 }
 
 var callHTML = newPage("call", "runs", "run.css")
@@ -47,7 +47,7 @@ type header struct {
 
 // callPage shows one call of an agent, and its bodies.
 type callPage struct {
-	*desk
+	*renderer
 	calls adapter.Runs
 }
 

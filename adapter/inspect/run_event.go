@@ -56,7 +56,7 @@ func partName(dialect string, n int) string { return dialect + "-" + strconv.Ito
 
 // eventPage shows one event of a run, and its bytes.
 type eventPage struct {
-	*desk
+	*renderer
 	axes *axes
 }
 
@@ -66,7 +66,7 @@ func (p *eventPage) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var v eventView
-	err = a.Find(r.Context(), seqOf(r), func(e *state.Entry, seen [][]adapter.Sight) {
+	err = a.Find(r.Context(), seqOf(r), func(e *state.Entry, seen [][]adapter.Frame) {
 		v = viewOfEvent(mapping.PrincipalOf(r.Context()), a, e, seen)
 	})
 	if err != nil {
@@ -75,7 +75,7 @@ func (p *eventPage) serve(w http.ResponseWriter, r *http.Request) error {
 	return p.show(w, r, eventHTML, "Event "+strconv.FormatInt(v.Seq, 10), v)
 }
 
-func viewOfEvent(who mapping.Principal, a *timeline.Axis, e *state.Entry, seen [][]adapter.Sight) eventView {
+func viewOfEvent(who mapping.Principal, a *timeline.Axis, e *state.Entry, seen [][]adapter.Frame) eventView {
 	head, err := json.Marshal(timeline.HeadFor(who, &e.Head))
 	if err != nil {
 		head = nil
@@ -100,7 +100,7 @@ func (p *eventPage) serveBytes(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	part, found, b := mux.Vars(r)["part"], false, []byte(nil)
-	err = a.Find(r.Context(), seqOf(r), func(e *state.Entry, seen [][]adapter.Sight) {
+	err = a.Find(r.Context(), seqOf(r), func(e *state.Entry, seen [][]adapter.Frame) {
 		if found = part == "data"; found {
 			b = e.Data
 			return
@@ -116,7 +116,7 @@ func (p *eventPage) serveBytes(w http.ResponseWriter, r *http.Request) error {
 	return sendBytes(w, "event-"+strconv.FormatInt(seqOf(r), 10)+"-"+part, b)
 }
 
-func sightOf(names []string, seen [][]adapter.Sight, part string) ([]byte, bool) {
+func sightOf(names []string, seen [][]adapter.Frame, part string) ([]byte, bool) {
 	for c, sights := range seen {
 		for n, s := range sights {
 			if partName(names[c], n) == part {

@@ -44,7 +44,7 @@ func (x *runExports) serve(w http.ResponseWriter, r *http.Request) error {
 	if form == "har" {
 		err = export.HAR(to, x.version, kept.Calls, get)
 	} else {
-		err = export.Lines(to, mapping.PrincipalOf(r.Context()), a, func(f func(*state.Entry, [][]adapter.Sight) bool) error { return a.Each(r.Context(), f) }, kept.Calls, get)
+		err = export.Lines(to, mapping.PrincipalOf(r.Context()), a, func(f func(*state.Entry, [][]adapter.Frame) bool) error { return a.Each(r.Context(), f) }, kept.Calls, get)
 	}
 	return to.end(err)
 }

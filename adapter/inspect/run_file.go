@@ -105,7 +105,7 @@ func (f *runFiles) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	mapping.NoteObject(r.Context(), "artifact", a.ID)
+	mapping.AddAuditObject(r.Context(), "artifact", a.ID)
 	h := w.Header()
 	h.Set("Content-Type", kind)
 	h.Set("X-Content-Type-Options", "nosniff")

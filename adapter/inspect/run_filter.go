@@ -154,7 +154,7 @@ func readMark(text string) (mapping.RunMark, error) {
 	at, id, _ := strings.Cut(text, ".")
 	us, err := strconv.ParseInt(at, 36, 64)
 	if err != nil || id == "" {
-		return mapping.RunMark{}, mapping.Errorf(mapping.Malformed, mapping.CodeBadCursor, "The place in the list cannot be read. Begin with the newest runs again.")
+		return mapping.RunMark{}, mapping.Errorf(mapping.Malformed, mapping.CodeInvalidCursor, "The place in the list cannot be read. Begin with the newest runs again.")
 	}
 	return mapping.RunMark{RunID: id, CreatedAt: time.UnixMicro(us)}, nil
 }

@@ -15,9 +15,9 @@ import (
 )
 
 var runRoutes = []route{
-	{"GET", "", looking, adapter.Effect{Verb: mapping.Read, Kind: "run"}, func(s *site) serve { return s.runs.serve }},
-	{"GET", "/", looking, adapter.Effect{Verb: mapping.Read, Kind: "run"}, func(*site) serve { return withoutSlash }},
-	{"GET", "/events", looking, adapter.Effect{Verb: mapping.Read, Kind: "run"}, func(s *site) serve { return s.runs.follow }},
+	{"GET", "", looking, adapter.Effect{Verb: mapping.Read, Kind: "run"}, func(s *server) serve { return s.runs.serve }},
+	{"GET", "/", looking, adapter.Effect{Verb: mapping.Read, Kind: "run"}, func(*server) serve { return withoutSlash }},
+	{"GET", "/events", looking, adapter.Effect{Verb: mapping.Read, Kind: "run"}, func(s *server) serve { return s.runs.follow }},
 }
 
 var runsHTML = newPage("runs", "runs", "runs.js")
@@ -45,7 +45,7 @@ var statuses = []mapping.RunStatus{
 
 // runsPage is the list of runs.
 type runsPage struct {
-	*desk
+	*renderer
 	live   *live
 	index  adapter.Runs
 	agents *agentNames

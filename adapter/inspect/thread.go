@@ -21,9 +21,9 @@ import (
 var readsThread = adapter.Effect{Verb: mapping.Read, Kind: "thread"}
 
 var threadRoutes = []route{
-	{"GET", "/threads/{thread_id}", looking, readsThread, func(s *site) serve { return s.thread.serve }},
-	{"GET", "/threads/{thread_id}/events", looking, readsThread, func(s *site) serve { return s.thread.follow }},
-	{"GET", "/threads/{thread_id}/files/{version}", looking, adapter.Effect{Verb: mapping.Read, Kind: "artifact"}, func(s *site) serve { return s.files.serve }},
+	{"GET", "/threads/{thread_id}", looking, readsThread, func(s *server) serve { return s.thread.serve }},
+	{"GET", "/threads/{thread_id}/events", looking, readsThread, func(s *server) serve { return s.thread.follow }},
+	{"GET", "/threads/{thread_id}/files/{version}", looking, adapter.Effect{Verb: mapping.Read, Kind: "artifact"}, func(s *server) serve { return s.files.serve }},
 }
 
 var threadHTML = newPage("thread", "runs", "thread.css", "thread.js")
@@ -78,7 +78,7 @@ func (r threadRun) Active() bool { return r.Status.Active() }
 
 // threadPage shows one thread.
 type threadPage struct {
-	*desk
+	*renderer
 	live    *live
 	threads threadFinder
 	index   threadSearcher

@@ -78,7 +78,7 @@ func (f *threadFiles) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer func() { _ = body.Close() }() // nothing was written
-	mapping.NoteObject(r.Context(), "artifact", v.ID)
+	mapping.AddAuditObject(r.Context(), "artifact", v.ID)
 	keepAsFile(w.Header(), "application/octet-stream", path.Base(v.Path))
 	err = adapter.ServeFile(w, r, v.Sum, body)
 	if err != nil && mapping.Classify(err).Class != mapping.OutOfRange {

@@ -7,29 +7,29 @@ import (
 )
 
 // code is a task of the same words and its first step, or all of its steps.
-func code(a adapter.Asked) []adapter.Code {
-	return []adapter.Code{
+func code(a adapter.SnippetParams) []adapter.Snippet {
+	return []adapter.Snippet{
 		{ID: "curl-v1", Language: "curl", About: "Agent Protocol v1: a task and its first step, on a thread of its own", Text: curl(a)},
 		{ID: "python-v1", Language: "Python", About: "Agent Protocol v1, step by step, with pip install agent-protocol-client", Text: python(a)},
 	}
 }
 
 // base is below what the agent's tasks are.
-func base(a adapter.Asked) string {
+func base(a adapter.SnippetParams) string {
 	if a.Default {
 		return a.URL
 	}
 	return a.URL + "/agents/" + a.Agent
 }
 
-func curl(a adapter.Asked) string {
+func curl(a adapter.SnippetParams) string {
 	tasks := adapter.InShell(base(a) + "/ap/v1/agent/tasks")
 	return "task=$(curl -s " + tasks + " -H 'content-type: application/json' " + a.CurlKey() + "\\\n  -d " +
 		adapter.InShell(`{"input":`+adapter.Quoted(a.Words)+`}`) + " | sed 's/.*\"task_id\":\"\\([^\"]*\\)\".*/\\1/')\n" +
 		"curl -s -X POST " + tasks + "/$task/steps" + strings.TrimRight(" "+a.CurlKey(), " ")
 }
 
-func python(a adapter.Asked) string {
+func python(a adapter.SnippetParams) string {
 	imports, key := "", ""
 	if a.Keys {
 		imports, key = "import os\n", "\n        client.set_default_header(\"x-api-key\", os.environ[\"APBRIDGE_KEY\"])"

@@ -10,7 +10,7 @@ import (
 // TestProgramsFindTheAgent: where the tasks of a default agent are, and those of another, with keys and without.
 func TestProgramsFindTheAgent(t *testing.T) {
 	t.Parallel()
-	for at, asked := range map[string]adapter.Asked{
+	for at, asked := range map[string]adapter.SnippetParams{
 		"http://b.test":          {URL: "http://b.test", Agent: "a", Words: "hi", Default: true},
 		"http://b.test/agents/a": {URL: "http://b.test", Agent: "a", Words: "hi", Keys: true},
 	} {

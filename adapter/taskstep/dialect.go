@@ -25,9 +25,9 @@ func Dialect() adapter.Dialect {
 
 		ArtifactPath: face.ArtifactPath,
 
-		Code:    code,
-		Clients: "Task and step",
-		Observe: face.Observe,
+		Snippets: code,
+		Clients:  "Task and step",
+		Observe:  face.Observe,
 
 		Dial:         backend.Dial,
 		Detect:       backend.Detect,

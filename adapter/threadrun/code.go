@@ -8,21 +8,21 @@ import (
 )
 
 // code is the run for the command line and for LangGraph's SDKs.
-func code(a adapter.Asked) []adapter.Code {
-	return []adapter.Code{
+func code(a adapter.SnippetParams) []adapter.Snippet {
+	return []adapter.Snippet{
 		{ID: "curl", Language: "curl", About: "threads and runs, from the command line", Text: curl(a)},
 		{ID: "python", Language: "Python", About: "threads and runs, with pip install langgraph-sdk", Text: python(a)},
 		{ID: "javascript", Language: "JavaScript", About: "threads and runs, with npm install @langchain/langgraph-sdk", Text: javascript(a)},
 	}
 }
 
-func curl(a adapter.Asked) string {
+func curl(a adapter.SnippetParams) string {
 	w := new(rawjson.Writer).Open('{').Key("assistant_id").Text(a.Agent).Key("input").Raw(a.Input, "null")
 	return "curl -s " + adapter.InShell(a.URL+"/runs/wait") + " -H 'content-type: application/json' " + a.CurlKey() + "\\\n  -d " +
 		adapter.InShell(adapter.InASCII(w.Close('}').Bytes))
 }
 
-func python(a adapter.Asked) string {
+func python(a adapter.SnippetParams) string {
 	imports, input := inPython(adapter.InASCII(a.Input))
 	key := ""
 	if a.Keys {
@@ -53,7 +53,7 @@ func inPython(value string) (imports, expression string) {
 	return "", value
 }
 
-func javascript(a adapter.Asked) string {
+func javascript(a adapter.SnippetParams) string {
 	key := ""
 	if a.Keys {
 		key = ", apiKey: process.env.APBRIDGE_KEY"

@@ -12,7 +12,7 @@ import (
 func TestProgramsSendAKey(t *testing.T) {
 	t.Parallel()
 	for _, keys := range []bool{false, true} {
-		for _, c := range code(adapter.Asked{URL: "http://b.test", Agent: "a", Input: json.RawMessage(`{"messages":[]}`), Keys: keys}) {
+		for _, c := range code(adapter.SnippetParams{URL: "http://b.test", Agent: "a", Input: json.RawMessage(`{"messages":[]}`), Keys: keys}) {
 			if strings.Contains(c.Text, "APBRIDGE_KEY") != keys || strings.Contains(c.Text, "import os") != (keys && c.Language == "Python") {
 				t.Errorf("%s, keys %v:\n%s", c.ID, keys, c.Text)
 			}

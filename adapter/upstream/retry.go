@@ -43,9 +43,9 @@ func MayPass(err error) bool {
 // 5 s, else a little more each time. It is spread by chance.
 func Wait(err error, try int) time.Duration {
 	if f := Of(err); f != nil && f.RetryAfter() > 0 {
-		return adapter.Spread(min(f.RetryAfter(), longestWait))
+		return adapter.Jitter(min(f.RetryAfter(), longestWait))
 	}
-	return adapter.Spread(time.Duration(try*try) * firstPause)
+	return adapter.Jitter(time.Duration(try*try) * firstPause)
 }
 
 // unconnected is the error of a call that was given no connection.

@@ -178,7 +178,7 @@ func TestInit(t *testing.T) {
 		t.Fatal(errs)
 	}
 	holds(t, out, "apbridge doctor --config "+file)
-	cfg, err := config.Load(config.Options{File: file, Dialects: bridge.Dialects().Names(), Warn: func(c config.Complaint) { t.Errorf("unwise: %s", c) }})
+	cfg, err := config.Load(config.Options{File: file, Dialects: bridge.Dialects().Names(), Warn: func(c config.Problem) { t.Errorf("unwise: %s", c) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func TestAClosedTerminalStopsTheBridge(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	said.Await(t, `"msg":"(configuration read again)`)
+	said.Await(t, `"msg":"(configuration reloaded)`)
 	tty.Close()
 	screen.Close()
 	select {

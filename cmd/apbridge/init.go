@@ -100,7 +100,7 @@ func starter(flags []string, schema string) ([]byte, error) {
 	}
 	given := console.ConfigFlags{Agents: flags}
 	if len(flags) > 0 {
-		if _, err := given.Load(nil, func(config.Complaint) {}); err != nil {
+		if _, err := given.Load(nil, func(config.Problem) {}); err != nil {
 			return nil, err
 		}
 	}

@@ -157,7 +157,7 @@ func TestUnitAndImage(t *testing.T) {
 // loadExample loads a configuration as serve would.
 func loadExample(t *testing.T, text string, environ []string) *config.Config {
 	t.Helper()
-	o := config.Options{Environ: expand(environ), Dialects: bridge.Dialects().Names(), Warn: func(c config.Complaint) { t.Errorf("unwise: %s", c) }}
+	o := config.Options{Environ: expand(environ), Dialects: bridge.Dialects().Names(), Warn: func(c config.Problem) { t.Errorf("unwise: %s", c) }}
 	if text != "" {
 		o.File = filepath.Join(t.TempDir(), "apbridge.yaml")
 		if err := os.WriteFile(o.File, []byte(text), 0o600); err != nil {

@@ -208,16 +208,16 @@ func TestReloadOfWhatIsBroken(t *testing.T) {
 		"agents: {a: {url: '" + agent + "'}}\nlimits: {depht: 1}\nauth: {keys: [{id: carol, key: short}]}\n": "limits.depht: there is no such key",
 	} {
 		line := r.reload(text, says)
-		holds(t, line, `"level":"error"`, "the configuration could not be reloaded: the one before stays in force")
+		holds(t, line, `"level":"error"`, "configuration could not be reloaded; the previous one stays in force")
 		metric("apbridge_config_reload_success 0\n")
 		works()
 	}
-	line := r.reload(sound+"synchronous: normal\nlimits: {database: 1GiB, max_json_depth: 7}\n", "needs a restart")
+	line := r.reload(sound+"synchronous: normal\nlimits: {database: 1GiB, max_json_depth: 7}\n", "need a restart")
 	holds(t, line, `"level":"warn"`, `"changed":["limits.max_json_depth"]`, `"needs_restart":["synchronous","limits.database"]`)
 	metric("apbridge_config_reload_success 1\n")
 	works()
 	holds(t, r.reload(sound, `"configuration reloaded"`), `"changed":["limits.max_json_depth"]`)
-	r.reload(sound, "configuration read again: nothing has changed")
+	r.reload(sound, "configuration reloaded; nothing changed")
 }
 
 // TestReloadWithoutAnAgent: the run that its agent works on goes on, the one that waits for it ends by name, and a

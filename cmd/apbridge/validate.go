@@ -20,7 +20,7 @@ starts nothing and opens no database. Use it before a start or a reload.`,
 		Example: `  apbridge validate --config apbridge.yaml`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			cfg, err := from.Load(p.Environ, func(c config.Complaint) { fmt.Fprintf(p.Err, "warning: %s\n", c) })
+			cfg, err := from.Load(p.Environ, func(c config.Problem) { fmt.Fprintf(p.Err, "warning: %s\n", c) })
 			if err != nil {
 				return err
 			}

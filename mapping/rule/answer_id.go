@@ -59,10 +59,10 @@ func OtherAskers(others, open []mapping.Interrupt) *mapping.Error {
 // NothingToResume refuses an answer that no run waits for: there is no question, it is being answered, or its run was
 // cancelled. open are the questions that remain.
 func NothingToResume(threadID string, open []mapping.Interrupt) *mapping.Error {
-	e := mapping.Errorf(mapping.Conflict, mapping.CodeNothingToResume, "Thread %s waits for other answers only. Open: %s.", threadID, listed(open))
+	e := mapping.Errorf(mapping.Conflict, mapping.CodeNoPendingInterrupt, "Thread %s waits for other answers only. Open: %s.", threadID, listed(open))
 	if len(open) == 0 {
-		e = mapping.Errorf(mapping.Conflict, mapping.CodeNothingToResume, "Thread %s has no open question%s. Send input instead.", threadID,
-			mapping.Advice{Meaning: mapping.MeansAnswer, With: " for %s to answer"})
+		e = mapping.Errorf(mapping.Conflict, mapping.CodeNoPendingInterrupt, "Thread %s has no open question%s. Send input instead.", threadID,
+			mapping.Advice{Meaning: mapping.CapAnswer, With: " for %s to answer"})
 	}
 	e.Detail = map[string]any{"pending": idsOf(open)}
 	return e

@@ -135,9 +135,9 @@ func (r commandResult) message(stepID, call string) json.RawMessage {
 	return m.json()
 }
 
-// OpenCall returns the id of the tool call that still waits for its result after an event of a task, given the one that
-// did before the event; "" for none.
-func OpenCall(before string, ev *mapping.Event) string {
+// PendingToolCall returns the id of the tool call that still waits for its result after an event of a task, given the
+// one that did before the event; "" for none.
+func PendingToolCall(before string, ev *mapping.Event) string {
 	if ev.Head.Step == nil {
 		return before
 	}

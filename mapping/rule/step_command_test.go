@@ -119,19 +119,19 @@ func TestWhatAnAgentWithCommandsSays(t *testing.T) {
 func TestOpenCall(t *testing.T) {
 	t.Parallel()
 	first := StepUpdate(someRun, someTask, 1, mapping.StepInfo{Additional: asRaw(`{` + listsFiles + `}`)}, nil, mapping.ApprovalAuto)
-	open := OpenCall("", &first)
+	open := PendingToolCall("", &first)
 	if want := mapping.StepID(someTask, 1); open != want {
 		t.Fatalf("behind a command %q is open, want %q", open, want)
 	}
 	words := StepUpdate(someRun, someTask, 2, mapping.StepInfo{Output: asRaw(`"x"`)}, nil, mapping.ApprovalAuto)
-	if got := OpenCall(open, &words); got != open {
+	if got := PendingToolCall(open, &words); got != open {
 		t.Errorf("behind a step without a result %q is open", got)
 	}
 	done := StepUpdate(someRun, someTask, 3, mapping.StepInfo{Output: asRaw(`"x"`), OpenCall: open, Additional: asRaw(`{"last_action":{"name":"ls","result":"a"}}`)}, nil, mapping.ApprovalAuto)
-	if got := OpenCall(open, &done); got != "" {
+	if got := PendingToolCall(open, &done); got != "" {
 		t.Errorf("behind the result %q is open", got)
 	}
-	if got := OpenCall(open, &mapping.Event{Kind: mapping.KindInput, Data: asRaw(`{"messages":[{"tool_call_id":"` + open + `"}]}`)}); got != open {
+	if got := PendingToolCall(open, &mapping.Event{Kind: mapping.KindInput, Data: asRaw(`{"messages":[{"tool_call_id":"` + open + `"}]}`)}); got != open {
 		t.Errorf("behind a page's own answer %q is open", got)
 	}
 }

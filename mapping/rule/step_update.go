@@ -16,8 +16,8 @@ import (
 const StepNode = "step"
 
 // StepUpdate makes the logged form of step n of a task: the delta {messages?, files?} with the ai message
-// StepID(taskID, n), in front of it the result of the last command as a tool message where s.OpenCall waits for it,
-// and, when the step asks, its Interrupts. files is the object of changed files or nil.
+// StepID(taskID, n), in front of it the result of the last command as a tool message where s.PendingToolCall waits for
+// it, and, when the step asks, its Interrupts. files is the object of changed files or nil.
 //
 // A step without words that proposes a command or skipped files has a message, too, with no text.
 //

@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/pause"
-	"github.com/apbridge/apbridge/proxy/complaint"
+	"github.com/apbridge/apbridge/proxy/logthrottle"
 	"go.uber.org/zap"
 	"gopkg.in/natefinch/lumberjack.v2"
 )
@@ -143,12 +143,12 @@ func lineOf(e Entry) ([]byte, error) {
 // lose writes to the bridge's own log what the line would have said.
 func (l *Log) lose(e Entry, why error) {
 	l.meter.AuditLost()
-	l.log.Error("a line of the audit log is lost", zap.Any("line", e), zap.Error(why))
+	l.log.Error("audit log line lost", zap.Any("line", e), zap.Error(why))
 }
 
 func (l *Log) run() {
 	defer close(l.done)
-	var said complaint.Complaint
+	var said logthrottle.Limiter
 	for {
 		select {
 		case line := <-l.lines:
@@ -169,23 +169,23 @@ func (l *Log) run() {
 
 // write tries until the line is written, or until the log is closed and the disk does not take it. A line of which a
 // part was written goes on where it broke off.
-func (l *Log) write(line []byte, said *complaint.Complaint) {
+func (l *Log) write(line []byte, said *logthrottle.Limiter) {
 	for {
 		n, err := l.to.Write(line)
 		if err == nil {
 			l.failing.Store(false)
-			said.Over()
+			said.Reset()
 			l.meter.Audited()
 			return
 		}
 		line = line[n:]
 		l.failing.Store(true)
-		if said.Due() {
-			l.log.Error("the audit log cannot be written: requests are refused until it can", zap.Error(err), said.Times())
+		if said.Allow() {
+			l.log.Error("audit log not writable; refusing requests until it is", zap.Error(err), said.Suppressed())
 		}
 		if pause.For(l.closing, retry) != nil {
 			l.meter.AuditLost()
-			l.log.Error("a line of the audit log is lost", zap.ByteString("rest", line), zap.Error(err))
+			l.log.Error("audit log line lost", zap.ByteString("rest", line), zap.Error(err))
 			return
 		}
 	}

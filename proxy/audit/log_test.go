@@ -63,7 +63,7 @@ func TestD1AuditOnAFullDisk(t *testing.T) {
 		d, c := &disk{full: true}, &count{}
 		l := newLog(config.Audit{Reads: true}, d, c, zap.NewNop())
 		for range waiting + 1 { // one is with the writer
-			l.Write(Entry{Operation: mapping.Made, Kind: "run"})
+			l.Write(Entry{Operation: mapping.Created, Kind: "run"})
 			synctest.Wait()
 		}
 		if err := l.Ready(); mapping.Classify(err).Class != mapping.Unavailable {
@@ -95,7 +95,7 @@ func TestAuditIsWrittenToItsEnd(t *testing.T) {
 	d, c := &disk{}, &count{}
 	l := newLog(config.Audit{}, d, c, zap.NewNop())
 	for range 1000 {
-		l.Write(Entry{Operation: mapping.Made})
+		l.Write(Entry{Operation: mapping.Created})
 		l.Write(Entry{Operation: mapping.Read})
 	}
 	if err := errors.Join(l.Close(), l.Close()); err != nil || len(d.lines()) != 1000 {
@@ -107,7 +107,7 @@ func TestAuditIsWrittenToItsEnd(t *testing.T) {
 func TestNoAudit(t *testing.T) {
 	t.Parallel()
 	l, err := Open(config.Audit{}, nil, nil)
-	if l.Write(Entry{Operation: mapping.Made}); l != nil || err != nil || l.Ready() != nil || l.Close() != nil {
+	if l.Write(Entry{Operation: mapping.Created}); l != nil || err != nil || l.Ready() != nil || l.Close() != nil {
 		t.Errorf("%v, %v", l, err)
 	}
 	if _, err := Open(config.Audit{File: t.TempDir() + "/none/audit.log"}, nil, nil); err == nil || !strings.Contains(err.Error(), "audit.file") {
@@ -121,7 +121,7 @@ func TestAuditLinesAreVisible(t *testing.T) {
 	d := &disk{}
 	l := newLog(config.Audit{Reads: true}, d, &count{}, zap.NewNop())
 	const id = "a\u009b2J\x7f\u0080\u202e\u2028\x1b[2J\nb"
-	l.Write(Entry{Operation: mapping.Made, Kind: "run", Key: id, Tenant: id, RequestID: id, Objects: []mapping.Object{{Kind: "item", ID: id}}})
+	l.Write(Entry{Operation: mapping.Created, Kind: "run", Key: id, Tenant: id, RequestID: id, Objects: []mapping.Object{{Kind: "item", ID: id}}})
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		began := time.Now()
 		for range waiting + 1 {
-			l.Write(Entry{Operation: mapping.Made})
+			l.Write(Entry{Operation: mapping.Created})
 			synctest.Wait()
 		}
 		l.Refuse(Entry{From: "192.0.2.9"})

@@ -131,7 +131,7 @@ func (s *keySet) ask() {
 	if s.failed = err; err == nil {
 		s.keys, s.read = keys, time.Now()
 	} else {
-		s.log.Warn("the keys of an issuer cannot be read", zap.String("issuer", s.cfg.Issuer), zap.Bool("earlier_ones", len(s.keys) > 0), zap.Error(err))
+		s.log.Warn("issuer's keys could not be read", zap.String("issuer", s.cfg.Issuer), zap.Bool("earlier_ones", len(s.keys) > 0), zap.Error(err))
 	}
 	close(s.asking)
 	s.asking = nil

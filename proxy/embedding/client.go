@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/egress"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping/credential"
-	"github.com/apbridge/apbridge/proxy/complaint"
+	"github.com/apbridge/apbridge/proxy/logthrottle"
 	"github.com/go-resty/resty/v2"
 	lru "github.com/hashicorp/golang-lru/v2"
 	"go.uber.org/zap"
@@ -50,7 +50,7 @@ type Client struct {
 	failing bool      // the probe failed when it was sent last
 	until   time.Time // queries are not sent before
 	why     error
-	said    complaint.Complaint
+	said    logthrottle.Limiter
 }
 
 // New returns a client for an endpoint that cfg, which must be On, names; agent is its User-Agent. It does no I/O.
@@ -114,8 +114,8 @@ func (c *Client) Query(ctx context.Context, text string) ([]float32, error) {
 	return v, nil
 }
 
-// query asks for the vector of a search's words, which waits for it: once, and for a beginning of them where they may be
-// too long.
+// query asks for the vector of a search's words, which waits for it: once, and for a beginning of them where they may
+// be too long.
 func (c *Client) query(ctx context.Context, text string) ([]float32, error) {
 	list, err := c.ask(ctx, []string{text}, 1)
 	if err == nil {
@@ -148,11 +148,11 @@ func (c *Client) note(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err == nil {
-		c.said.Over()
+		c.said.Reset()
 		return
 	}
 	c.until, c.why = c.now().Add(rest), err
-	if c.said.Due() {
-		c.log.Warn("searches of the store find items by their words alone, as no vector of a query is had", zap.Error(err), c.said.Times())
+	if c.said.Allow() {
+		c.log.Warn("query could not be embedded; searching the store by words only", zap.Error(err), c.said.Suppressed())
 	}
 }

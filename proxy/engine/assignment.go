@@ -22,8 +22,8 @@ func (x *execution) assignment(ctx context.Context, traits adapter.Traits, logge
 	files := &runFiles{x: x, none: x.newThread && len(in.Files)+rule.HeldAttachments(in.Messages) == 0}
 	t := &adapter.Assignment{
 		Run: &x.Run, Thread: &x.Thread, TaskID: x.Run.TaskID, Input: *in, State: x.rec.fold,
-		Resume: x.Run.Options.Resuming && !hasUpdate(mapping.NewestAttempt(logged)), OneStep: x.oneStep(), Say: x.text,
-		After: logged, Open: x.Taken,
+		Resume: x.Run.Options.Resuming && !hasUpdate(mapping.NewestAttempt(logged)), OneStep: x.oneStep(), StepText: x.text,
+		After: logged, InDoubt: x.Taken,
 		Files: files,
 	}
 	x.rec.noteGiven(filesGiven(in.Files))

@@ -142,10 +142,10 @@ var filesKey = []byte(`"files"`)
 // startOrQueue starts a run that was claimed with its creation. A pending run is left to the dispatcher, which looks as
 // soon as the run may start. Runs that it displaces are ended.
 func (e *Engine) startOrQueue(ctx context.Context, agent *Agent, o *StartRequest, c *store.CreateRunResult) {
-	mapping.NoteObject(ctx, "thread", c.Run.ThreadID)
-	mapping.NoteObject(ctx, "run", c.Run.ID)
+	mapping.AddAuditObject(ctx, "thread", c.Run.ThreadID)
+	mapping.AddAuditObject(ctx, "run", c.Run.ID)
 	if c.Run.Options.Resuming {
-		mapping.NoteVerb(ctx, mapping.Answered)
+		mapping.SetAuditVerb(ctx, mapping.Answered)
 	}
 	if c.Claimed != nil {
 		e.start(agent, c.Claimed, o)

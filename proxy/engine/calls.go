@@ -196,7 +196,7 @@ func (x *execution) saveCalls(ctx context.Context, status mapping.RunStatus) {
 }
 
 func (x *execution) callsNotSaved(err error) {
-	x.e.logger.Warn("the calls of a run could not be kept for the inspector", errField(err), runField(x.Run.ID), agentField(x.Run.Agent))
+	x.e.logger.Warn("calls of a run could not be kept for the inspector", errField(err), runField(x.Run.ID), agentField(x.Run.Agent))
 }
 
 // Calls returns the calls that a run has made of its agent, as far as they are in memory. It returns false if this

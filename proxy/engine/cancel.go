@@ -41,7 +41,7 @@ func (e *Engine) CancelSoon(ctx context.Context, r *mapping.Run, how Cancellatio
 	ctx = context.WithoutCancel(ctx)
 	e.runs.spawn(func() {
 		if err := e.Cancel(ctx, r, how); err != nil && !alreadyGone(err) {
-			e.logger.Warn("a run could not be cancelled", errField(err), runField(r.ID))
+			e.logger.Warn("run could not be cancelled", errField(err), runField(r.ID))
 		}
 	})
 	return nil
@@ -189,7 +189,7 @@ func (e *Engine) cancelUpstream(agent *Agent, r *mapping.Run) {
 			err = backend.Cancel(ctx, link, r.ID)
 		}
 		if err != nil {
-			e.logger.Info("the agent could not be told of a cancellation", errField(err), runField(r.ID), agentField(r.Agent))
+			e.logger.Info("agent could not be told about a cancellation", errField(err), runField(r.ID), agentField(r.Agent))
 		}
 	})
 }
@@ -201,12 +201,12 @@ func (e *Engine) preempt(active []mapping.Run, newer *mapping.Run, due bool) {
 	e.runs.spawn(func() {
 		for _, r := range active {
 			if err := e.Cancel(ctx, &r, Cancellation{Reason: r.CancelReason, Rollback: rollback}); err != nil && !alreadyGone(err) {
-				e.logger.Warn("a displaced run could not be stopped", errField(err), runField(r.ID))
+				e.logger.Warn("interrupted run could not be stopped", errField(err), runField(r.ID))
 			}
 		}
 		if rollback && due {
 			if err := e.store.Runs.MakeDue(ctx, newer.ID); err != nil {
-				e.logger.Warn("a run waits longer than it would have to", errField(err), runField(newer.ID))
+				e.logger.Warn("run waits longer than necessary", errField(err), runField(newer.ID))
 			}
 		}
 		e.wakeup.send()

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/apbridge/apbridge/proxy/complaint"
+	"github.com/apbridge/apbridge/proxy/logthrottle"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -48,7 +48,7 @@ type dispatcher struct {
 	e        *Engine
 	due      time.Time // of the next delayed run; zero if there is none
 	resumed  bool      // everything that an earlier process left behind is free
-	failures complaint.Complaint
+	failures logthrottle.Limiter
 }
 
 // run starts runs until ctx ends. It looks after a wakeup and when a delayed run is due.
@@ -65,11 +65,11 @@ func (d *dispatcher) run(ctx context.Context) {
 		timer.Stop()
 		err := d.look(ctx)
 		if err == nil {
-			d.failures.Over()
+			d.failures.Reset()
 			continue
 		}
-		if ctx.Err() == nil && d.failures.Due() {
-			d.e.logger.Error("pending runs could not be claimed", errField(err), d.failures.Times())
+		if ctx.Err() == nil && d.failures.Allow() {
+			d.e.logger.Error("pending runs could not be claimed", errField(err), d.failures.Suppressed())
 		}
 		d.due = d.e.store.Now().Add(retryDispatch)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/pause"
-	"github.com/apbridge/apbridge/proxy/complaint"
+	"github.com/apbridge/apbridge/proxy/logthrottle"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
@@ -33,7 +33,7 @@ type endWriter struct {
 	pause    time.Duration // before the next try
 	unknown  bool          // a try may have been committed
 	alone    bool          // the queued events are given up
-	failures complaint.Complaint
+	failures logthrottle.Limiter
 }
 
 // write tries until the end is written, the process stops, or giveUp returns true. over reports whether the end is
@@ -73,8 +73,8 @@ func (w *endWriter) try(ctx context.Context) (over bool, err error) {
 	}
 	w.tries++
 	w.unknown = w.unknown || errors.Is(err, store.ErrUnknown)
-	if w.failures.Due() {
-		x.e.logger.Error("the end of a run cannot be written; it is tried again", errField(err), runField(x.Run.ID), zap.Int("tries", w.tries), w.failures.Times())
+	if w.failures.Allow() {
+		x.e.logger.Error("could not write the end of a run; retrying", errField(err), runField(x.Run.ID), zap.Int("tries", w.tries), w.failures.Suppressed())
 	}
 	if !w.alone && w.tries >= wholeTries && x.rec != nil && !x.rec.writer.unsure() {
 		w.out, w.alone = x.rec.giveUp(w.out, err), true

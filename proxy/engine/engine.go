@@ -69,7 +69,7 @@ type Dialects interface {
 	ArtifactPath(agent, taskID, artifactID string) string
 }
 
-// Background is work that runs from Start to Shutdown; package chore has examples.
+// Background is work that runs from Start to Shutdown; package maintenance has examples.
 type Background interface {
 	// Run returns soon after ctx ends. Shutdown ends ctx when no run is left to end, and waits for the return.
 	Run(ctx context.Context)
@@ -88,8 +88,8 @@ func WithRunLimit(allow func(ctx context.Context, n int) (giveBack func(n int), 
 }
 
 // WithAudit records what the engine does in the background in d.
-func WithAudit(d *mapping.Deed) Option {
-	return func(e *Engine) { e.root = mapping.WithDeed(e.root, d) }
+func WithAudit(d *mapping.AuditRecord) Option {
+	return func(e *Engine) { e.root = mapping.WithAuditRecord(e.root, d) }
 }
 
 // New returns an Engine. It does nothing before Start.
@@ -129,7 +129,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	d := &dispatcher{e: e}
 	err := d.look(ctx)
 	if mapping.Classify(err).Class == mapping.StorageFull {
-		e.logger.Warn("what an earlier process left behind is picked up when there is room", errField(err))
+		e.logger.Warn("runs of an earlier process resume when there is capacity", errField(err))
 		d.due, err = e.store.Now().Add(retryDispatch), nil
 	}
 	if err != nil {

@@ -395,7 +395,7 @@ func TestShutdownHandsARunningRunOver(t *testing.T) {
 	var open_ bool
 	var after int
 	again := open(t, path, &script{opaque: true, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
-		open_, after = task.Open, len(task.After)
+		open_, after = task.InDoubt, len(task.After)
 		twoSteps(ctx, task, yield)
 	}})
 	if out := again.end(t, r); out.Status != mapping.RunSuccess {

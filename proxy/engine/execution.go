@@ -107,7 +107,7 @@ func (x *execution) withTimeout(ctx context.Context) (context.Context, context.C
 func (x *execution) execute(ctx context.Context, logged []mapping.Event) (out *mapping.Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			x.e.logger.Error("a run panicked", zap.Any("panic", p), zap.Stack("stack"), runField(x.Run.ID), agentField(x.agent.Name))
+			x.e.logger.Error("run panicked", zap.Any("panic", p), zap.Stack("stack"), runField(x.Run.ID), agentField(x.agent.Name))
 			out, err = nil, mapping.Errorf(mapping.Internal, mapping.CodeInternal,
 				"The bridge itself failed while it drove agent %s. Its log has the cause.", x.agent.Name)
 		}

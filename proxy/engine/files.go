@@ -21,11 +21,11 @@ import (
 // the execution's goroutine uses it.
 type runFiles struct {
 	x         *execution
-	none      bool              // the thread was made with this run, which brought no files
-	continued bool              // the agent's task has done steps
-	given     mapping.Uploaded  // up to which uploads it received with them
-	stated    map[string][]byte // artifact id → bytes, where the state has others than the artifact
-	held      map[string]bool   // sums of the files within the state's messages; nil if not read yet
+	none      bool                 // the thread was made with this run, which brought no files
+	continued bool                 // the agent's task has done steps
+	given     mapping.UploadCursor // up to which uploads it received with them
+	stated    map[string][]byte    // artifact id → bytes, where the state has others than the artifact
+	held      map[string]bool      // sums of the files within the state's messages; nil if not read yet
 }
 
 var _ adapter.Files = (*runFiles)(nil)
@@ -175,7 +175,7 @@ func (r *recorder) logSkipped(names []string) {
 			r.skippedNames = map[string]bool{}
 		}
 		r.skippedNames[name] = true
-		r.x.e.logger.Warn("a file of the agent was skipped: its name or its content cannot be used",
+		r.x.e.logger.Warn("agent file skipped; its name or content cannot be used",
 			agentField(r.x.Run.Agent), zap.String("run", r.x.Run.ID), zap.String("file", name[:min(len(name), 120)]))
 	}
 }

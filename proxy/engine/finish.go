@@ -34,7 +34,7 @@ func (x *execution) finish(ctx context.Context, out *mapping.Outcome, err error)
 // leave releases what the run held if it has left this process. panicked is the value of a panic, or nil.
 func (x *execution) leave(left bool, panicked any) {
 	if panicked != nil {
-		x.e.logger.Error("the end of a run panicked", zap.Any("panic", panicked), zap.Stack("stack"), runField(x.Run.ID), agentField(x.agent.Name))
+		x.e.logger.Error("panic while ending a run", zap.Any("panic", panicked), zap.Stack("stack"), runField(x.Run.ID), agentField(x.agent.Name))
 		x.e.runs.markBroken(x.Run.ID)
 	}
 	if left {
@@ -60,7 +60,7 @@ func (x *execution) settle(ctx context.Context, out *mapping.Outcome, err error)
 		return x.end(ctx, outcomeOf(ctx, x.agent.Name, err))
 	}
 	if err != nil && mapping.Classify(err).Class == mapping.Internal { // the end of the run does not say why
-		x.e.logger.Error("a run failed inside the bridge", runField(x.Run.ID), agentField(x.agent.Name), zap.Error(err))
+		x.e.logger.Error("run failed inside the bridge", runField(x.Run.ID), agentField(x.agent.Name), zap.Error(err))
 	}
 	x.compareFiles(ctx)
 	left = x.end(ctx, outcomeOf(ctx, x.agent.Name, err))
@@ -103,7 +103,7 @@ func (x *execution) recordFault(out mapping.Outcome) {
 	}
 	update := rule.FaultUpdate(x.Run.ID, *out.Fault)
 	if err := x.rec.record(&update); err != nil {
-		x.e.logger.Warn("the message of a run's failure could not be logged", errField(err), runField(x.Run.ID), agentField(x.agent.Name))
+		x.e.logger.Warn("failure message of a run could not be recorded", errField(err), runField(x.Run.ID), agentField(x.agent.Name))
 	}
 }
 
@@ -113,7 +113,7 @@ func (x *execution) ended(out mapping.Outcome, err error) {
 	case errors.Is(err, store.ErrFenced):
 		return
 	case err != nil:
-		x.e.logger.Error("the end of a run could not be written", errField(err), runField(x.Run.ID))
+		x.e.logger.Error("could not write the end of a run", errField(err), runField(x.Run.ID))
 		return
 	}
 	x.outcome = out
@@ -133,7 +133,7 @@ func (x *execution) handOver(ctx context.Context) {
 	}
 	x.saveCalls(ctx, statusHandedOver)
 	if err := x.store.Claims.Release(ctx, x.Run.ID, x.Fence); err != nil && !errors.Is(err, store.ErrFenced) {
-		x.e.logger.Warn("a run could not be handed over; it is at one of the next beats", errField(err), runField(x.Run.ID))
+		x.e.logger.Warn("run could not be handed over; retrying at the next heartbeat", errField(err), runField(x.Run.ID))
 	}
 }
 
@@ -162,7 +162,7 @@ func (x *execution) compareFiles(ctx context.Context) {
 		err = x.rec.record(&update)
 	}
 	if err != nil {
-		x.e.logger.Warn("the agent's files could not be compared at the end of a run", errField(err), runField(x.Run.ID), agentField(x.agent.Name))
+		x.e.logger.Warn("agent's files could not be compared at the end of a run", errField(err), runField(x.Run.ID), agentField(x.agent.Name))
 	}
 }
 
@@ -227,7 +227,7 @@ func (e *Engine) webhook(r *mapping.Run, out mapping.Outcome, now time.Time, sta
 		body, err = e.dialects.Webhook(ended, out, state.JSON())
 	}
 	if err != nil {
-		e.logger.Error("a webhook body could not be written", errField(err), runField(r.ID))
+		e.logger.Error("webhook body could not be encoded", errField(err), runField(r.ID))
 		return nil
 	}
 	return &store.Webhook{URL: r.Options.Webhook, Body: body}

@@ -268,7 +268,7 @@ func TestAGuessedAnswerIsGivenOnce(t *testing.T) {
 		ask := mapping.Event{Kind: mapping.KindInterrupt, Head: mapping.Head{Interrupts: []mapping.Interrupt{{ID: "q", Value: json.RawMessage(`"which?"`)}}}}
 		_ = yield(linked("up"), nil) && yield(ask, nil) && yield(ended(mapping.RunInterrupted), nil)
 	}})
-	for guessed, want := range map[string]string{"which?": mapping.CodeUnanswered, "another?": ""} {
+	for guessed, want := range map[string]string{"which?": mapping.CodeRepeatedQuestion, "another?": ""} {
 		o := order(mapping.NewID(), mapping.StrategyReject)
 		o.New.Run.Options.Guessed = guessed
 		out := b.end(t, b.begin(t, o))

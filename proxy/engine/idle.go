@@ -54,7 +54,7 @@ func (e *Engine) startIdleTimers(ctx context.Context, parkedOnly bool) error {
 func (e *Engine) watchIdle(ctx context.Context) {
 	for pause.For(ctx, resumeGrace) == nil {
 		if err := e.startIdleTimers(ctx, true); err != nil && ctx.Err() == nil {
-			e.logger.Warn("parked runs could not be looked for", errField(err))
+			e.logger.Warn("parked runs could not be listed", errField(err))
 		}
 	}
 }
@@ -68,7 +68,7 @@ func (e *Engine) idleOver(r store.PolledRun) {
 	case rest > 0:
 		e.cancelIn(rest, r)
 	case err != nil && !alreadyGone(err):
-		e.logger.Warn("an idle run could not be cancelled, and is tried again", errField(err), runField(r.ID))
+		e.logger.Warn("could not cancel an idle run; retrying", errField(err), runField(r.ID))
 		e.cancelIn(min(e.maxIdle(r.Agent), resumeGrace), r)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping/pause"
-	"github.com/apbridge/apbridge/proxy/complaint"
+	"github.com/apbridge/apbridge/proxy/logthrottle"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
@@ -25,7 +25,7 @@ const (
 // lease is the right of this process to execute runs, as far as it knows. Its clock runs while the process is stopped
 // and while the machine is suspended. Safe for concurrent use.
 type lease struct {
-	failures complaint.Complaint // of beats, of which there is one at a time
+	failures logthrottle.Limiter // of beats, of which there is one at a time
 
 	mu     sync.Mutex
 	clock  func() time.Duration // clock.SinceBoot
@@ -96,17 +96,17 @@ func (e *Engine) renewLease(ctx context.Context) {
 	err := e.store.Beat(short, leaseTTL)
 	switch {
 	case errors.Is(err, store.ErrLapsed):
-		e.logger.Warn("the lease of this process had ended; its runs may be another's by now")
+		e.logger.Warn("lease had expired; another process may own its runs by now")
 		wait, stop := context.WithTimeout(ctx, leaveMost)
 		defer stop()
 		await(wait, e.loseLease())
 	case err != nil:
-		if ctx.Err() == nil && e.lease.failures.Due() {
-			e.logger.Warn("the lease of this process could not be renewed", errField(err), e.lease.failures.Times())
+		if ctx.Err() == nil && e.lease.failures.Allow() {
+			e.logger.Warn("lease could not be renewed", errField(err), e.lease.failures.Suppressed())
 		}
 		return
 	}
-	e.lease.failures.Over()
+	e.lease.failures.Reset()
 	e.lease.extend(asked+leaseTTL, func() { e.loseLease() })
 }
 
@@ -119,7 +119,7 @@ func (e *Engine) loseLease() []*execution {
 		x.cancel(errLeaseLost)
 	}
 	if len(list) > 0 {
-		e.logger.Warn("the lease of this process has ended; its runs are left to others", zap.Int("runs", len(list)))
+		e.logger.Warn("lease expired; leaving its runs to other processes", zap.Int("runs", len(list)))
 	}
 	return list
 }

@@ -47,6 +47,6 @@ func (x *execution) storeAccess(ctx context.Context, whose memory.Whose) (*memor
 // logged, since a step that is not logged is repeated after a crash, and then remembered again.
 func (x *execution) remember(ctx context.Context, step *mapping.Event) {
 	if err := x.e.memory.Remember(ctx, x.memoryScope(), step); err != nil {
-		x.e.logger.Warn("what an agent asked to be remembered could not be stored", errField(err), runField(x.Run.ID), agentField(x.agent.Name))
+		x.e.logger.Warn("memory of an agent could not be stored", errField(err), runField(x.Run.ID), agentField(x.agent.Name))
 	}
 }

@@ -61,7 +61,7 @@ func (e *Engine) stopRequested(ctx context.Context) {
 	asked, err := e.store.Claims.StopRequests(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			e.logger.Warn("requests to stop runs could not be read", errField(err))
+			e.logger.Warn("stop requests could not be read", errField(err))
 		}
 		return
 	}

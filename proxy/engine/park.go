@@ -10,9 +10,9 @@ import (
 
 // StepInput is the input of the next step of a parked run.
 type StepInput struct {
-	Text     *string          // the client's words, verbatim; nil for none
-	Update   json.RawMessage  // of the state of a stateful agent; nil for none
-	Uploaded mapping.Uploaded // up to which uploads Update includes
+	Text     *string              // the client's words, verbatim; nil for none
+	Update   json.RawMessage      // of the state of a stateful agent; nil for none
+	Uploaded mapping.UploadCursor // up to which uploads Update includes
 }
 
 // Continue starts the next step of a parked run.

@@ -30,8 +30,8 @@ func lockstep(n int) *script {
 			return
 		}
 		said := "nothing"
-		if t.Say != nil {
-			said = *t.Say
+		if t.StepText != nil {
+			said = *t.StepText
 		}
 		last := done+1 == n
 		if !yield(step(t, done+1, fmt.Sprintf("%d %s", done+1, said), last), nil) {

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/apbridge/apbridge/mapping/pause"
-	"github.com/apbridge/apbridge/proxy/complaint"
+	"github.com/apbridge/apbridge/proxy/logthrottle"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
@@ -69,12 +69,12 @@ type reconciler struct {
 // reconcile frees at each beat what this process holds for nothing. It has a goroutine of its own, since beats must not
 // wait for it.
 func (e *Engine) reconcile(ctx context.Context) {
-	var failures complaint.Complaint
+	var failures logthrottle.Limiter
 	for pause.For(ctx, beatEvery) == nil {
 		if err := e.freeHeld(ctx); err == nil {
-			failures.Over()
-		} else if ctx.Err() == nil && failures.Due() {
-			e.logger.Warn("what this process holds could not be compared with what it executes", errField(err), failures.Times())
+			failures.Reset()
+		} else if ctx.Err() == nil && failures.Allow() {
+			e.logger.Warn("could not reconcile held runs", errField(err), failures.Suppressed())
 		}
 	}
 }
@@ -84,7 +84,7 @@ func (e *Engine) reconcile(ctx context.Context) {
 func (e *Engine) freeHeld(ctx context.Context) error {
 	freed, err := e.store.States.FreeLeft(ctx)
 	if freed > 0 && err == nil {
-		e.logger.Warn("this process held threads for state updates that are over; the threads are free", zap.Int("threads", freed))
+		e.logger.Warn("released threads held for finished state updates", zap.Int("threads", freed))
 		e.log.WakeAll() // it is not known for which threads updates wait
 		e.NotifyFreed()
 	}
@@ -114,7 +114,7 @@ func (e *Engine) freeHeldRuns(ctx context.Context) error {
 		if was, seen := before[id]; !seen || was != fence {
 			continue
 		}
-		e.logger.Warn("this process holds a run that it does not execute; the run is handed back", runField(id))
+		e.logger.Warn("handing back a run that this process holds but does not execute", runField(id))
 		if err := e.store.Claims.Release(ctx, id, fence); err != nil && !errors.Is(err, store.ErrFenced) {
 			return err
 		}

@@ -28,7 +28,7 @@ type recorder struct {
 	link          mapping.Link   // newest link, merged
 	linked        bool
 	changedFiles
-	uploaded   mapping.Uploaded // up to which uploads the agent received with the steps of this execution
+	uploaded   mapping.UploadCursor // up to which uploads the agent received with the steps of this execution
 	logged     usage
 	fault      error // why the run must not go on
 	agentState agentState
@@ -291,7 +291,7 @@ func (r *recorder) refuseRepeated(q mapping.Interrupt) {
 	}
 	text := rule.QuestionText(q.Value)
 	if text == o.Guessed && r.updates == 0 || slices.Contains(o.Exhausted, text) {
-		r.fault = mapping.Errorf(mapping.Upstream, mapping.CodeUnanswered,
+		r.fault = mapping.Errorf(mapping.Upstream, mapping.CodeRepeatedQuestion,
 			"Agent %s asked the same question again after the default answer: %s", r.x.agent.Name, text)
 	}
 }

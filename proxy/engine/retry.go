@@ -21,7 +21,7 @@ const (
 
 // permanentCodes are the codes of failures that another attempt would repeat.
 var permanentCodes = []string{
-	mapping.CodeStepLimit, mapping.CodeEventLimit, mapping.CodeRunTimeout, mapping.CodeUnanswered, mapping.CodeNotPortable, mapping.CodeNotSupported,
+	mapping.CodeStepLimit, mapping.CodeEventLimit, mapping.CodeRunTimeout, mapping.CodeRepeatedQuestion, mapping.CodeIncompatibleState, mapping.CodeNotSupported,
 	mapping.CodeInvalid, mapping.CodeAgentNotFound,
 }
 
@@ -118,8 +118,8 @@ func (r *recorder) rewind(fold *state.Fold, started *mapping.Event) error {
 
 // pauseBeforeRetry waits before the next attempt, since the agent may be overloaded.
 func (x *execution) pauseBeforeRetry(ctx context.Context, failed string) error {
-	d := adapter.Spread(min(retryPause<<min(x.Run.Attempt-2, 10), retryPauseMax))
-	x.e.logger.Info("a failed run is tried again", runField(x.Run.ID), agentField(x.agent.Name),
+	d := adapter.Jitter(min(retryPause<<min(x.Run.Attempt-2, 10), retryPauseMax))
+	x.e.logger.Info("retrying failed run", runField(x.Run.ID), agentField(x.agent.Name),
 		zap.Int("attempt", x.Run.Attempt), zap.String("code", failed), zap.Duration("pause", d))
 	x.span.Event("retry", "apbridge.run.attempt", strconv.Itoa(x.Run.Attempt), "apbridge.run.code", failed)
 	return pause.For(ctx, d)

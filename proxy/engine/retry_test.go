@@ -77,7 +77,7 @@ func TestARetriedRunStartsOverAndSaysSo(t *testing.T) {
 	inner := s.run
 	s.run = func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		links, after, states = append(links, task.Link.Remote), append(after, slices.Clone(task.After)), append(states, string(task.State.JSON()))
-		if task.Open {
+		if task.InDoubt {
 			t.Error("a fresh attempt is told that a call may be open")
 		}
 		inner(ctx, task, yield)

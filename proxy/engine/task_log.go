@@ -49,8 +49,8 @@ func (e *Engine) eachOfTask(ctx context.Context, taskID string, visit func(mappi
 // done is the result of the steps of a task, over all its runs.
 type done struct {
 	steps int
-	given mapping.Uploaded // up to which uploads the agent received with them
-	call  string           // tool call without a result
+	given mapping.UploadCursor // up to which uploads the agent received with them
+	call  string               // tool call without a result
 }
 
 // stepsDone reads the steps that are logged for a task.
@@ -58,7 +58,7 @@ func (e *Engine) stepsDone(ctx context.Context, taskID string) (past done, err e
 	err = e.eachOfTask(ctx, taskID, func(ev mapping.Event) error {
 		if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil {
 			past.steps++
-			past.given, past.call = max(past.given, ev.Head.Uploaded), rule.OpenCall(past.call, &ev)
+			past.given, past.call = max(past.given, ev.Head.Uploaded), rule.PendingToolCall(past.call, &ev)
 		}
 		return nil
 	})

@@ -47,12 +47,12 @@ func (x *execution) reportStart(ctx context.Context, o *StartRequest) context.Co
 	}
 	switch {
 	case x.next != nil: // it was logged as parked
-		x.e.logRun(zap.DebugLevel, "a parked run goes on", &x.Run)
+		x.e.logRun(zap.DebugLevel, "parked run resumed", &x.Run)
 	case x.Taken:
-		x.e.logRun(zap.InfoLevel, "a run is taken up that another process, or this one before a restart, has left", &x.Run,
+		x.e.logRun(zap.InfoLevel, "run taken over", &x.Run,
 			zap.String("from", x.From), zap.Duration("began_before", x.Running))
 	default:
-		x.e.logRun(zap.InfoLevel, "a run begins", &x.Run)
+		x.e.logRun(zap.InfoLevel, "run started", &x.Run)
 	}
 	return ctx
 }
@@ -64,9 +64,9 @@ func (x *execution) reportEnd() {
 	steps, took := zap.Int("steps", x.results), zap.Duration("took", x.Running+time.Since(x.began))
 	switch status {
 	case statusParked:
-		x.e.logRun(zap.InfoLevel, "a run is parked until its client asks for the next step", &x.Run, steps, took)
+		x.e.logRun(zap.InfoLevel, "run parked", &x.Run, steps, took)
 	case statusHandedOver:
-		x.e.logRun(zap.InfoLevel, "a run is handed over: it has not ended, and is taken up by another process or at the next start", &x.Run, steps, took)
+		x.e.logRun(zap.InfoLevel, "run handed over", &x.Run, steps, took)
 	default:
 		x.e.logEnd(&x.Run, &x.outcome, steps, took)
 	}
@@ -206,5 +206,5 @@ func (e *Engine) logEnd(r *mapping.Run, out *mapping.Outcome, more ...zap.Field)
 	if out.Status == mapping.RunError || out.Status == mapping.RunTimeout {
 		level = zap.WarnLevel
 	}
-	e.logRun(level, "a run has ended", r, append([]zap.Field{zap.String("status", string(out.Status)), zap.String("code", codeOf(*out))}, more...)...)
+	e.logRun(level, "run ended", r, append([]zap.Field{zap.String("status", string(out.Status)), zap.String("code", codeOf(*out))}, more...)...)
 }

@@ -78,7 +78,7 @@ func (e *Engine) DeleteUpstreamThreads(ctx context.Context, links []mapping.Link
 			continue
 		}
 		if err := f.Forget(ctx, l); err != nil {
-			e.logger.Info("an agent's copy of a deleted thread could not be deleted", errField(err), agentField(l.Agent))
+			e.logger.Info("agent's copy of a deleted thread could not be deleted", errField(err), agentField(l.Agent))
 		}
 	}
 }

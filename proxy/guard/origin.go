@@ -71,11 +71,11 @@ func pageHost(origin string) (host string, ok bool) {
 type originGuard struct {
 	refuser   Refuser
 	origins   origins
-	strangers *Strangers
+	strangers *UnknownOrigins
 }
 
 // Origin returns a guard that refuses pages that are not allowed, and notes them in met.
-func Origin(f Refuser, allowed []string, met *Strangers) Guard {
+func Origin(f Refuser, allowed []string, met *UnknownOrigins) Guard {
 	return originGuard{f, newOrigins(allowed), met}
 }
 

@@ -45,6 +45,6 @@ func (s *Service) SaveArtifact(ctx context.Context, ref adapter.TaskRef, path, m
 	a := mapping.Artifact{ // the store gives it its times, when all of it is there: see mapping.Uploaded
 		Tenant: t.Tenant, ID: rule.ArtifactID(t.ThreadID, clean), ThreadID: t.ThreadID, TaskID: t.ID, Path: clean, MIMEType: mimeType,
 	}
-	mapping.NoteObject(ctx, "artifact", a.ID)
+	mapping.AddAuditObject(ctx, "artifact", a.ID)
 	return s.store.Artifacts.Save(ctx, a, body, int64(s.engine.Config().Limits.Artifact), false)
 }

@@ -19,7 +19,7 @@ const unnamed = "Untitled"
 
 // CreateAssistant makes an assistant over an agent. If the id is taken, it returns the existing one if n.OrGet, and
 // otherwise Conflict.
-func (s *Service) CreateAssistant(ctx context.Context, n adapter.NewAssistant) (mapping.Assistant, error) {
+func (s *Service) CreateAssistant(ctx context.Context, n adapter.AssistantRequest) (mapping.Assistant, error) {
 	if err := store.CheckIdempotencyKey(n.IdempotencyKey); err != nil {
 		return mapping.Assistant{}, err
 	}
@@ -42,14 +42,14 @@ func (s *Service) CreateAssistant(ctx context.Context, n adapter.NewAssistant) (
 	}
 	asked := a.ID
 	a, made, err := s.store.Assistants.Create(ctx, a, n.OrGet, keyOfAssistant(ctx, n))
-	mapping.NoteObject(ctx, "assistant", cmp.Or(a.ID, asked)) // with an Idempotency-Key it may be an earlier one
+	mapping.AddAuditObject(ctx, "assistant", cmp.Or(a.ID, asked)) // with an Idempotency-Key it may be an earlier one
 	if err == nil && !made && !mapping.PrincipalOf(ctx).May(a.Graph) {
 		return mapping.Assistant{}, errTaken(a.ID)
 	}
 	return *s.withTraits(&a), err
 }
 
-func keyOfAssistant(ctx context.Context, n adapter.NewAssistant) store.IdempotencyKey {
+func keyOfAssistant(ctx context.Context, n adapter.AssistantRequest) store.IdempotencyKey {
 	key := n.IdempotencyKey
 	n.IdempotencyKey = ""
 	return store.NewIdempotencyKey(key, "assistant", n).Of(mapping.PrincipalOf(ctx))
@@ -78,7 +78,7 @@ func (s *Service) changeableAssistant(ctx context.Context, id, doing string) (*m
 	if err != nil {
 		return nil, err
 	}
-	how := mapping.Advice{Meaning: mapping.MeansAssistant, With: " with %s"}
+	how := mapping.Advice{Meaning: mapping.CapAssistant, With: " with %s"}
 	return nil, mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
 		"Assistant %q is agent %q of the bridge's configuration; %s it is not possible here. Make an assistant over it%s.", id, agent.Name, doing, how)
 }

@@ -16,7 +16,7 @@ func TestCronOfAnAssistant(t *testing.T) {
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, cronAgent{})
 		defer w.close()
-		a, err := w.CreateAssistant(t.Context(), adapter.NewAssistant{Graph: "a", Config: json.RawMessage(`{"configurable":{"user":"old"}}`), Metadata: json.RawMessage(`{"team":"x"}`)})
+		a, err := w.CreateAssistant(t.Context(), adapter.AssistantRequest{Graph: "a", Config: json.RawMessage(`{"configurable":{"user":"old"}}`), Metadata: json.RawMessage(`{"team":"x"}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,7 @@ func TestCronOfAnAssistant(t *testing.T) {
 func TestAssistantOfAnAgentThatMayNotBeUsed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a, err := b.CreateAssistant(t.Context(), adapter.NewAssistant{Graph: "legacy"})
+	a, err := b.CreateAssistant(t.Context(), adapter.AssistantRequest{Graph: "legacy"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestAssistantOfAnAgentThatMayNotBeUsed(t *testing.T) {
 	_, setting := b.SetAssistantVersion(ctx, a.ID, 1)
 	_, listing := b.ListAssistantVersions(ctx, a.ID, adapter.VersionQuery{})
 	_, running := b.StartRun(ctx, &adapter.RunRequest{Agent: a.ID})
-	_, taking := b.CreateAssistant(ctx, adapter.NewAssistant{Graph: "graph", ID: a.ID, OrGet: true})
+	_, taking := b.CreateAssistant(ctx, adapter.AssistantRequest{Graph: "graph", ID: a.ID, OrGet: true})
 	for what, err := range map[string]error{
 		"getting": getting, "changing": changing, "setting": setting, "listing": listing, "running": running, "deleting": b.DeleteAssistant(ctx, a.ID, false),
 	} {

@@ -12,10 +12,10 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/apbridge/apbridge/proxy/chore"
+	"github.com/apbridge/apbridge/proxy/maintenance"
 )
 
-func (s *Service) CreateCron(ctx context.Context, n adapter.NewCron) (mapping.Cron, error) {
+func (s *Service) CreateCron(ctx context.Context, n adapter.CronRequest) (mapping.Cron, error) {
 	if err := store.CheckIdempotencyKey(n.Run.IdempotencyKey); err != nil {
 		return mapping.Cron{}, err
 	}
@@ -29,17 +29,17 @@ func (s *Service) CreateCron(ctx context.Context, n adapter.NewCron) (mapping.Cr
 	if err := s.fillCron(ctx, &c, n); err != nil {
 		return c, err
 	}
-	if c.Next, err = chore.NextTick(c, s.store.Now()); err != nil {
+	if c.Next, err = maintenance.NextTick(c, s.store.Now()); err != nil {
 		return c, err
 	}
 	made, err := s.store.Crons.Create(ctx, c, key)
-	mapping.NoteObject(ctx, "cron", cmp.Or(made.ID, c.ID)) // with an Idempotency-Key it may be an earlier one
+	mapping.AddAuditObject(ctx, "cron", cmp.Or(made.ID, c.ID)) // with an Idempotency-Key it may be an earlier one
 	return made, err
 }
 
 // fillCron sets the fields of a cron from a request. Its run is planned once, so that a run that could never start is
 // refused now.
-func (s *Service) fillCron(ctx context.Context, c *mapping.Cron, n adapter.NewCron) (err error) {
+func (s *Service) fillCron(ctx context.Context, c *mapping.Cron, n adapter.CronRequest) (err error) {
 	n.Run.Agent, n.Run.ThreadID = c.AssistantID, c.ThreadID
 	run := n.Run
 	if _, err := s.planRun(ctx, &run); err != nil {
@@ -55,7 +55,7 @@ func (s *Service) GetCron(ctx context.Context, id string) (mapping.Cron, error) 
 	return s.store.Crons.Get(ctx, id)
 }
 
-func (s *Service) UpdateCron(ctx context.Context, id string, n adapter.NewCron) (mapping.Cron, error) {
+func (s *Service) UpdateCron(ctx context.Context, id string, n adapter.CronRequest) (mapping.Cron, error) {
 	old, err := s.store.Crons.Get(ctx, id)
 	if err != nil {
 		return old, err
@@ -64,7 +64,7 @@ func (s *Service) UpdateCron(ctx context.Context, id string, n adapter.NewCron) 
 	if err := s.fillCron(ctx, &c, n); err != nil {
 		return c, err
 	}
-	next, err := chore.NextTick(c, s.store.Now())
+	next, err := maintenance.NextTick(c, s.store.Now())
 	if err != nil {
 		return c, err
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/apbridge/apbridge/proxy/chore"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
+	"github.com/apbridge/apbridge/proxy/maintenance"
 	"github.com/apbridge/apbridge/proxy/service"
 	"github.com/apbridge/apbridge/proxy/service/servicetest"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -95,7 +95,7 @@ func windTraced(t *testing.T, path string, a adapter.Backend, tr *trace.Tracer, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.AddBackground(chore.NewRetention(st.Retention, st.Runs, log, e, func() config.Retention { return cfg.Retention }, zap.NewNop()))
+	e.AddBackground(maintenance.NewRetention(st.Retention, st.Runs, log, e, func() config.Retention { return cfg.Retention }, zap.NewNop()))
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -113,8 +113,8 @@ type witness struct {
 	lines []string
 }
 
-func (w *witness) deed() *mapping.Deed {
-	return &mapping.Deed{Background: true, Also: func(ctx context.Context, d *mapping.Deed, kind string, err error) {
+func (w *witness) deed() *mapping.AuditRecord {
+	return &mapping.AuditRecord{Background: true, Also: func(ctx context.Context, d *mapping.AuditRecord, kind string, err error) {
 		verb, objects := d.Said()
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -141,7 +141,7 @@ func TestTheRunOfACronIsTold(t *testing.T) {
 			t.Fatalf("told: %q", w.deeds.lines)
 		}
 		for _, line := range w.deeds.lines {
-			if !strings.HasPrefix(line, "alice made run [{cron "+c.ID+"} {thread ") || !strings.Contains(line, "} {run ") || !strings.HasSuffix(line, " <nil>") {
+			if !strings.HasPrefix(line, "alice created run [{cron "+c.ID+"} {thread ") || !strings.Contains(line, "} {run ") || !strings.HasSuffix(line, " <nil>") {
 				t.Errorf("told: %s", line)
 			}
 		}
@@ -154,8 +154,8 @@ func inBubble(t *testing.T, f func(t *testing.T, path string)) {
 	synctest.Test(t, func(t *testing.T) { f(t, path) })
 }
 
-func everyHour() adapter.NewCron {
-	return adapter.NewCron{
+func everyHour() adapter.CronRequest {
+	return adapter.CronRequest{
 		Run: adapter.RunRequest{
 			Agent: "a", Flavour: "langgraph", Input: json.RawMessage(`{"messages":[{"role":"user","content":"hi"}]}`), HasInput: true,
 			Kwargs: json.RawMessage(`{"input":{"messages":[{"role":"user","content":"hi"}]}}`), Metadata: json.RawMessage(`{"m":1}`),
@@ -164,7 +164,7 @@ func everyHour() adapter.NewCron {
 	}
 }
 
-func (w *clockwork) cron(t *testing.T, n adapter.NewCron) mapping.Cron {
+func (w *clockwork) cron(t *testing.T, n adapter.CronRequest) mapping.Cron {
 	t.Helper()
 	c, err := w.CreateCron(t.Context(), n)
 	if err != nil {
@@ -334,15 +334,15 @@ func TestCronIsRefusedWhereItsRunsWouldBe(t *testing.T) {
 		w := wind(t, path, cronAgent{})
 		defer w.close()
 		for name, c := range map[string]struct {
-			change func(*adapter.NewCron)
+			change func(*adapter.CronRequest)
 			class  mapping.Class
 		}{
-			"agent":    {func(n *adapter.NewCron) { n.Run.Agent = "nobody" }, mapping.NotFound},
-			"thread":   {func(n *adapter.NewCron) { n.Run.ThreadID = mapping.NewID() }, mapping.NotFound},
-			"webhook":  {func(n *adapter.NewCron) { n.Run.Webhook = "http://169.254.169.254/" }, mapping.Invalid},
-			"goto":     {func(n *adapter.NewCron) { n.Run.Command = &adapter.Command{Goto: json.RawMessage(`"x"`)} }, mapping.Invalid},
-			"schedule": {func(n *adapter.NewCron) { n.Schedule = "now and then" }, mapping.Invalid},
-			"timezone": {func(n *adapter.NewCron) { n.Timezone = "Mars/Olympus" }, mapping.Invalid},
+			"agent":    {func(n *adapter.CronRequest) { n.Run.Agent = "nobody" }, mapping.NotFound},
+			"thread":   {func(n *adapter.CronRequest) { n.Run.ThreadID = mapping.NewID() }, mapping.NotFound},
+			"webhook":  {func(n *adapter.CronRequest) { n.Run.Webhook = "http://169.254.169.254/" }, mapping.Invalid},
+			"goto":     {func(n *adapter.CronRequest) { n.Run.Command = &adapter.Command{Goto: json.RawMessage(`"x"`)} }, mapping.Invalid},
+			"schedule": {func(n *adapter.CronRequest) { n.Schedule = "now and then" }, mapping.Invalid},
+			"timezone": {func(n *adapter.CronRequest) { n.Timezone = "Mars/Olympus" }, mapping.Invalid},
 		} {
 			n := everyHour()
 			c.change(&n)

@@ -33,25 +33,25 @@ func keyOfThread(ctx context.Context, n adapter.ThreadRequest) store.Idempotency
 	return store.NewIdempotencyKey(key, "thread", n).Of(mapping.PrincipalOf(ctx))
 }
 
-func keyOfCron(ctx context.Context, n adapter.NewCron) store.IdempotencyKey {
+func keyOfCron(ctx context.Context, n adapter.CronRequest) store.IdempotencyKey {
 	key := n.Run.IdempotencyKey
 	n.Run.IdempotencyKey, n.Run.Fields = "", nil
 	return store.NewIdempotencyKey(key, "cron "+n.Run.ThreadID, n).Of(mapping.PrincipalOf(ctx))
 }
 
-func keyOfTopic(ctx context.Context, n adapter.NewTopic) store.IdempotencyKey {
+func keyOfTopic(ctx context.Context, n adapter.TopicRequest) store.IdempotencyKey {
 	key := n.IdempotencyKey
 	n.IdempotencyKey = ""
 	return store.NewIdempotencyKey(key, "topic "+n.Agent, n).Of(mapping.PrincipalOf(ctx))
 }
 
-func keyOfInteraction(n adapter.NewInteraction) store.IdempotencyKey {
+func keyOfInteraction(n adapter.InteractionRequest) store.IdempotencyKey {
 	key := n.IdempotencyKey
 	n.IdempotencyKey = ""
 	return store.NewIdempotencyKey(key, "interaction "+n.Ref.Agent+" "+n.Ref.ID, n)
 }
 
-func keyOfTask(ctx context.Context, n adapter.NewTask) store.IdempotencyKey {
+func keyOfTask(ctx context.Context, n adapter.TaskRequest) store.IdempotencyKey {
 	key := n.IdempotencyKey
 	n.IdempotencyKey = ""
 	return store.NewIdempotencyKey(key, "task "+n.Agent+" "+n.Topic, n).Of(mapping.PrincipalOf(ctx))

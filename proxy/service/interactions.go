@@ -14,15 +14,15 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-func (s *Service) Say(ctx context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
+func (s *Service) Say(ctx context.Context, n adapter.InteractionRequest) (rule.Interaction, error) {
 	said, err := s.say(ctx, n)
 	if err == nil {
-		mapping.NoteObject(ctx, "interaction", said.ID)
+		mapping.AddAuditObject(ctx, "interaction", said.ID)
 	}
 	return said, err
 }
 
-func (s *Service) say(ctx context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
+func (s *Service) say(ctx context.Context, n adapter.InteractionRequest) (rule.Interaction, error) {
 	if err := store.CheckIdempotencyKey(n.IdempotencyKey); err != nil {
 		return rule.Interaction{}, err
 	}
@@ -52,7 +52,7 @@ func (s *Service) say(ctx context.Context, n adapter.NewInteraction) (rule.Inter
 }
 
 // repeatedInteraction finds the interaction that the same request has made before.
-func (s *Service) repeatedInteraction(ctx context.Context, n adapter.NewInteraction) (said rule.Interaction, ok bool, err error) {
+func (s *Service) repeatedInteraction(ctx context.Context, n adapter.InteractionRequest) (said rule.Interaction, ok bool, err error) {
 	made, ok, err := s.store.Requests.Remembered(ctx, keyOfInteraction(n))
 	if err != nil || !ok {
 		return said, false, err
@@ -62,7 +62,7 @@ func (s *Service) repeatedInteraction(ctx context.Context, n adapter.NewInteract
 }
 
 // interactionMade returns an interaction by the id that it has made: a task, the run of an answer, or its own.
-func (s *Service) interactionMade(ctx context.Context, n adapter.NewInteraction, id string) (rule.Interaction, error) {
+func (s *Service) interactionMade(ctx context.Context, n adapter.InteractionRequest, id string) (rule.Interaction, error) {
 	task, err := s.store.Tasks.Get(ctx, id)
 	if !notFound(err) {
 		return rule.InteractionOf(task), err
@@ -78,7 +78,7 @@ func (s *Service) interactionMade(ctx context.Context, n adapter.NewInteraction,
 }
 
 // answered returns the interaction that answered a question with a run.
-func answered(n adapter.NewInteraction, run *mapping.Run) rule.Interaction {
+func answered(n adapter.InteractionRequest, run *mapping.Run) rule.Interaction {
 	return rule.Interaction{
 		ID: mapping.MessageID(run.ID, "answer"), TopicID: run.ThreadID, TaskID: run.TaskID, Role: rule.RoleUser,
 		Input: n.Input, AdditionalInput: n.AdditionalInput, CreatedAt: run.CreatedAt,
@@ -86,7 +86,7 @@ func answered(n adapter.NewInteraction, run *mapping.Run) rule.Interaction {
 }
 
 // spoken returns an interaction that made no task.
-func spoken(n adapter.NewInteraction, id string) rule.Interaction {
+func spoken(n adapter.InteractionRequest, id string) rule.Interaction {
 	said := rule.Interaction{ID: id, TopicID: n.Ref.ID, Role: n.Role, Input: n.Input, AdditionalInput: n.AdditionalInput}
 	switch said.Role {
 	case "":
@@ -99,7 +99,7 @@ func spoken(n adapter.NewInteraction, id string) rule.Interaction {
 }
 
 // says reports whether there is anything for an agent: words, an input for its graph, or an explicit answer.
-func says(n adapter.NewInteraction) bool {
+func says(n adapter.InteractionRequest) bool {
 	extra := rule.ReadTaskExtra(n.AdditionalInput)
 	return n.Input != nil && *n.Input != "" || len(extra.Input) > 0 || len(extra.Resume) > 0
 }
@@ -109,7 +109,7 @@ func errNothingSaid() error {
 }
 
 // addMessage appends words to the topic's state; no task comes of it.
-func (s *Service) addMessage(ctx context.Context, t mapping.Thread, n adapter.NewInteraction) (rule.Interaction, error) {
+func (s *Service) addMessage(ctx context.Context, t mapping.Thread, n adapter.InteractionRequest) (rule.Interaction, error) {
 	if n.Input == nil || *n.Input == "" {
 		return rule.Interaction{}, errNothingSaid()
 	}
@@ -139,7 +139,7 @@ func errTopicBusy(err error) error {
 }
 
 // answerOnTopic passes the words to the task that asked. done is false if no task of this agent waits for them.
-func (s *Service) answerOnTopic(ctx context.Context, t mapping.Thread, n adapter.NewInteraction) (said rule.Interaction, done bool, err error) {
+func (s *Service) answerOnTopic(ctx context.Context, t mapping.Thread, n adapter.InteractionRequest) (said rule.Interaction, done bool, err error) {
 	asked, err := s.runThatAsked(ctx, t, n.Ref.Agent)
 	if err != nil || asked.Status != mapping.RunInterrupted {
 		return said, false, err

@@ -65,7 +65,7 @@ func (s *Service) DeleteItem(ctx context.Context, namespace []string, key string
 
 // noteItem names an item as the store's pages do: its labels and its key, parted by slashes.
 func noteItem(ctx context.Context, namespace []string, key string) {
-	mapping.NoteObject(ctx, "item", strings.Join(append(slices.Clone(namespace), key), "/"))
+	mapping.AddAuditObject(ctx, "item", strings.Join(append(slices.Clone(namespace), key), "/"))
 }
 
 func (s *Service) SearchItems(ctx context.Context, q adapter.ItemQuery) iter.Seq2[mapping.Item, error] {

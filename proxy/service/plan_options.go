@@ -18,7 +18,7 @@ func (p *runPlan) readOptions(ctx context.Context) error {
 		StreamModes: n.StreamModes, Subgraphs: n.Subgraphs, Config: n.Config, Context: n.Context,
 		InterruptBefore: n.InterruptBefore, InterruptAfter: n.InterruptAfter, Temporary: n.Temporary, DeleteAfter: n.DeleteAfter,
 		Webhook: n.Webhook, Retries: p.retries(), RetryUnknown: n.RetriesSaid && n.Retries > 0,
-		Losses: p.s.dialects.Losses(n.Flavour, n.Fields, p.traits.Capabilities), MayOverlap: p.agent.Config.AllowConcurrent,
+		Losses: p.s.dialects.UnsupportedFields(n.Flavour, n.Fields, p.traits.Capabilities), MayOverlap: p.agent.Config.AllowConcurrent,
 	}
 	p.addUnsupported(n.Means...)
 	for _, check := range []func(context.Context) error{p.limitSteps, p.checkWebhook, p.readCommand, p.readApproval, p.readCheckpoint, p.checkStrategy} {
@@ -55,8 +55,8 @@ func (p *runPlan) readCommand(context.Context) error {
 	}
 	if len(c.Update) > 0 && string(c.Update) != "null" {
 		if p.traits.Opaque {
-			how := mapping.Advice{Meaning: mapping.MeansState, With: " with %s"}
-			return refuse("%s is not supported before %s. Change the thread's state%s first.", mapping.MeansUpdate, p.traits.Kind, how)
+			how := mapping.Advice{Meaning: mapping.CapState, With: " with %s"}
+			return refuse("%s is not supported before %s. Change the thread's state%s first.", mapping.CapUpdate, p.traits.Kind, how)
 		}
 		o.Update = c.Update
 	}
@@ -85,10 +85,10 @@ func (p *runPlan) readGoto() error {
 	}
 	if p.traits.Opaque && !rule.IsEnd(c.Goto) {
 		return refuse("%s is not supported before %s, which shows no nodes to go to, but for %q. Send input or %s.",
-			mapping.MeansGoto, p.traits.Kind, rule.EndNode, mapping.MeansAnswer)
+			mapping.CapGoto, p.traits.Kind, rule.EndNode, mapping.CapAnswer)
 	}
 	if p.traits.Opaque && !rule.AnswersNothing(c.Resume) {
-		return refuse("%s %q drops the question that %s answers. Send one of them.", mapping.MeansGoto, rule.EndNode, mapping.MeansAnswer)
+		return refuse("%s %q drops the question that %s answers. Send one of them.", mapping.CapGoto, rule.EndNode, mapping.CapAnswer)
 	}
 	o.Goto = c.Goto
 	return nil
@@ -104,13 +104,13 @@ func (p *runPlan) readApproval(context.Context) error {
 	for _, name := range o.InterruptBefore {
 		if name != "*" && name != "tools" {
 			return refuse("%s names node %q, but agent %s shows no nodes. Use \"*\" or [\"tools\"] to approve every proposed command.",
-				mapping.MeansStopBefore, name, p.agent.Name)
+				mapping.CapStopBefore, name, p.agent.Name)
 		}
 		o.Approval = mapping.ApprovalAsk
 	}
 	for _, name := range o.InterruptAfter {
 		if name != "*" {
-			return refuse("%s names node %q, but agent %s shows no nodes. Use \"*\" to stop after every step.", mapping.MeansStopAfter, name, p.agent.Name)
+			return refuse("%s names node %q, but agent %s shows no nodes. Use \"*\" to stop after every step.", mapping.CapStopAfter, name, p.agent.Name)
 		}
 		o.Approval = mapping.ApprovalStep
 	}
@@ -140,7 +140,7 @@ func (p *runPlan) checkStrategy(context.Context) error {
 	case mapping.StrategyConcurrent:
 		return p.checkConcurrent()
 	default:
-		return refuse("%s %q is not supported. Use reject, enqueue, interrupt or rollback.", mapping.MeansStrategy, m)
+		return refuse("%s %q is not supported. Use reject, enqueue, interrupt or rollback.", mapping.CapStrategy, m)
 	}
 }
 
@@ -149,11 +149,11 @@ func (p *runPlan) checkStrategy(context.Context) error {
 func (p *runPlan) checkConcurrent() error {
 	if !p.agent.Config.AllowConcurrent {
 		return refuse("%s concurrent is off for agent %s (agents.%s.allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.",
-			mapping.MeansStrategy, p.agent.Name, p.agent.Name)
+			mapping.CapStrategy, p.agent.Name, p.agent.Name)
 	}
 	if p.out.Run.Options.Checkpoint != "" {
 		return refuse("%s concurrent merges into the newest state, so such a run cannot begin at an older checkpoint. Use another strategy, or copy the thread.",
-			mapping.MeansStrategy)
+			mapping.CapStrategy)
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func (p *runPlan) limitSteps(context.Context) error {
 		}
 	}
 	if o.MaxSteps < p.asked {
-		p.addUnsupported(mapping.MeansRecursionLimit)
+		p.addUnsupported(mapping.CapRecursionLimit)
 	}
 	return nil
 }

@@ -212,7 +212,7 @@ func (p *runPlan) setResumed(asked *mapping.Run) {
 func (p *runPlan) dropQuestion(ctx context.Context) error {
 	if len(p.in.Messages)+len(p.in.Files) > 0 {
 		return refuse("input is not supported beside %s %q, which ends the task without a step. Send the input in a run of its own.",
-			mapping.MeansGoto, rule.EndNode)
+			mapping.CapGoto, rule.EndNode)
 	}
 	last, err := p.resumeTarget(ctx)
 	open := p.questionsOf(last)

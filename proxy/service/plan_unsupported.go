@@ -23,7 +23,7 @@ func (p *runPlan) unsupportedFields(ctx context.Context) error {
 	}
 	cut, err := p.cuts(ctx)
 	if cut {
-		p.addUnsupported(mapping.MeansTranscript)
+		p.addUnsupported(mapping.CapTranscript)
 	}
 	return err
 }
@@ -31,40 +31,40 @@ func (p *runPlan) unsupportedFields(ctx context.Context) error {
 // unsupportedInMessages reports what the messages of the input contain besides words and files. It skips the messages
 // if the agent receives all of it.
 func (p *runPlan) unsupportedInMessages() {
-	if len(p.unsupported(mapping.FoundInMessages()...)) == 0 || p.handedOn() {
+	if len(p.unsupported(mapping.DetectedInMessages()...)) == 0 || p.handedOn() {
 		return
 	}
 	links, parts := p.in.Untold(p.agent.Config.Artifacts.Exclude)
 	if links {
-		p.addUnsupported(mapping.MeansLinks)
+		p.addUnsupported(mapping.CapLinks)
 	}
 	if parts {
-		p.addUnsupported(mapping.MeansParts)
+		p.addUnsupported(mapping.CapParts)
 	}
 	names, remarks := p.in.Unsaid()
 	if names {
-		p.addUnsupported(mapping.MeansSpeaker)
+		p.addUnsupported(mapping.CapSpeaker)
 	}
 	if remarks {
-		p.addUnsupported(mapping.MeansRemarks)
+		p.addUnsupported(mapping.CapRemarks)
 	}
 }
 
 // handedOn reports whether the agent also receives the messages as they were sent, in the additional_input of a task.
 // If the input has other members, the agent receives those instead.
 func (p *runPlan) handedOn() bool {
-	return p.task != nil && p.in.Other == nil && len(p.unsupported(mapping.MeansTaskExtra)) == 0
+	return p.task != nil && p.in.Other == nil && len(p.unsupported(mapping.CapTaskExtra)) == 0
 }
 
 // addUnsupported reports parts that the agent does not receive, or not as intended, in the words of the client's
 // dialect.
-func (p *runPlan) addUnsupported(meant ...mapping.Meaning) {
+func (p *runPlan) addUnsupported(meant ...mapping.Capability) {
 	o := &p.out.Run.Options
 	o.Losses = append(o.Losses, p.unsupported(meant...)...)
 }
 
-func (p *runPlan) unsupported(meant ...mapping.Meaning) []mapping.Loss {
-	return p.s.dialects.Lost(p.n.Flavour, meant, p.traits.Capabilities)
+func (p *runPlan) unsupported(meant ...mapping.Capability) []mapping.Loss {
+	return p.s.dialects.UnsupportedCapabilities(p.n.Flavour, meant, p.traits.Capabilities)
 }
 
 // cuts reports whether messages before the request do not fit into the prompt or are kept from the agent, because of
@@ -106,7 +106,7 @@ func (p *runPlan) overBudget(ctx context.Context, t rule.Telling) (bool, error) 
 		_, cut := t.Prompt(int(cfg.MaxBytes))
 		if cut.Notes && cfg.Mode == "prompt" && !p.forgets {
 			p.forgets = true
-			p.addUnsupported(mapping.MeansItems)
+			p.addUnsupported(mapping.CapItems)
 		}
 		if cut.Messages || cfg.Mode == "prompt" {
 			return cut.Messages, nil
@@ -157,7 +157,7 @@ func (p *runPlan) checkMemory(ctx context.Context) error {
 	}
 	recalled, err := p.recalled(ctx)
 	if p.forgets = err == nil && (recalled.Cut || p.crowded(recalled)); p.forgets {
-		p.addUnsupported(mapping.MeansItems)
+		p.addUnsupported(mapping.CapItems)
 	}
 	return err
 }

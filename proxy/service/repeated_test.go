@@ -47,7 +47,7 @@ func TestARepeatedRequestMakesOneThing(t *testing.T) {
 			return cp.ID, err
 		},
 		"assistant": func(ctx context.Context, key string, another bool) (string, error) {
-			n := adapter.NewAssistant{Graph: "graph", IdempotencyKey: key}
+			n := adapter.AssistantRequest{Graph: "graph", IdempotencyKey: key}
 			if another {
 				n.Name = "other"
 			}

@@ -81,7 +81,7 @@ func (s *Service) checkCursor(ctx context.Context, r *mapping.Run, c adapter.Cur
 	case err != nil:
 		return err
 	case len(evs) == 0:
-		return mapping.Errorf(mapping.Malformed, mapping.CodeBadCursor,
+		return mapping.Errorf(mapping.Malformed, mapping.CodeInvalidCursor,
 			"Position %d lies beyond what thread %s has logged. Send -1 to read run %s from its start.", c.Seq, r.ThreadID, r.ID)
 	case evs[0].Seq != c.Seq, evs[0].RunID != r.ID:
 		return mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired,

@@ -90,8 +90,8 @@ func (s *Service) repeatedRun(ctx context.Context, sent string, key store.Idempo
 	if err != nil {
 		return nil, err
 	}
-	mapping.NoteObject(ctx, "thread", r.ThreadID)
-	mapping.NoteObject(ctx, "run", r.ID)
+	mapping.AddAuditObject(ctx, "thread", r.ThreadID)
+	mapping.AddAuditObject(ctx, "run", r.ID)
 	return startedRun(r), nil
 }
 
@@ -108,7 +108,7 @@ func (s *Service) CancelRun(ctx context.Context, ref adapter.RunRef, opt adapter
 	if err != nil {
 		return err
 	}
-	mapping.NoteObject(ctx, "run", r.ID)
+	mapping.AddAuditObject(ctx, "run", r.ID)
 	if !r.Status.Active() && !opt.Rollback {
 		return mapping.Errorf(mapping.Conflict, "run_ended", "Run %s has already ended with status %s.", r.ID, r.Status)
 	}

@@ -123,7 +123,7 @@ func TestCursors(t *testing.T) {
 		{first, adapter.Cursor{Live: true}, nil, ""},
 		{first, adapter.Cursor{Seq: all[len(all)-1], K: -1}, nil, ""},
 		{second, adapter.Cursor{Seq: all[2], K: -1}, nil, mapping.CodeCursorExpired},
-		{first, adapter.Cursor{Seq: 9999, K: -1}, nil, mapping.CodeBadCursor},
+		{first, adapter.Cursor{Seq: 9999, K: -1}, nil, mapping.CodeInvalidCursor},
 	} {
 		got, err := read(tc.run, tc.c)
 		code := ""
@@ -179,7 +179,7 @@ func TestLossesHaveTheNamesOfTheClientsDialect(t *testing.T) {
 	for flavour, want := range map[mapping.Flavour]string{
 		"steps": "additional_input;approximated", "jobs": "extra;approximated", "bare": "additional_task;approximated",
 	} {
-		task, err := b.CreateTask(t.Context(), adapter.NewTask{Agent: "graph", Input: say("hello"), AdditionalInput: json.RawMessage(`{"a":1}`)})
+		task, err := b.CreateTask(t.Context(), adapter.TaskRequest{Agent: "graph", Input: say("hello"), AdditionalInput: json.RawMessage(`{"a":1}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +206,7 @@ func TestLossesHaveTheNamesOfTheClientsDialect(t *testing.T) {
 func TestWhatIsToldOfATasksRun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	task, err := b.CreateTask(t.Context(), adapter.NewTask{Agent: "graph", Input: say("hello"), AdditionalInput: json.RawMessage(`{"config":{"tags":["x"]},"input":{"depth":2}}`)})
+	task, err := b.CreateTask(t.Context(), adapter.TaskRequest{Agent: "graph", Input: say("hello"), AdditionalInput: json.RawMessage(`{"config":{"tags":["x"]},"input":{"depth":2}}`)})
 	if err != nil {
 		t.Fatal(err)
 	}

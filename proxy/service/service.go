@@ -5,9 +5,9 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
-	"github.com/apbridge/apbridge/proxy/chore"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
+	"github.com/apbridge/apbridge/proxy/maintenance"
 	"github.com/apbridge/apbridge/proxy/service/owner"
 	"github.com/apbridge/apbridge/proxy/service/stateupdate"
 	"github.com/apbridge/apbridge/proxy/stepping"
@@ -47,6 +47,6 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects adapter.
 	}
 	s.Owners = owner.New(st, e, s, named)
 	e.OnRemoved(s.stepper.Forget)
-	e.AddBackground(chore.NewCrons(st.Crons, func() config.Auth { return e.Config().Auth }, s.runCron, logger))
+	e.AddBackground(maintenance.NewCrons(st.Crons, func() config.Auth { return e.Config().Auth }, s.runCron, logger))
 	return s, nil
 }

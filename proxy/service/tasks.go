@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-func (s *Service) CreateTask(ctx context.Context, n adapter.NewTask) (mapping.Task, error) {
+func (s *Service) CreateTask(ctx context.Context, n adapter.TaskRequest) (mapping.Task, error) {
 	if err := store.CheckIdempotencyKey(n.IdempotencyKey); err != nil {
 		return mapping.Task{}, err
 	}
@@ -40,7 +40,7 @@ func (s *Service) CreateTask(ctx context.Context, n adapter.NewTask) (mapping.Ta
 	}
 	t.AdditionalInput = rawjson.OrEmpty(t.AdditionalInput)
 	th, existed, err := s.makeThread(ctx, store.ThreadCreation{Thread: taskThread(t), Task: &t, Key: keyOfTask(ctx, n)})
-	mapping.NoteObject(ctx, "task", cmp.Or(th.ID, t.ID)) // with an Idempotency-Key it may be an earlier one
+	mapping.AddAuditObject(ctx, "task", cmp.Or(th.ID, t.ID)) // with an Idempotency-Key it may be an earlier one
 	if err == nil && existed {
 		return s.GetTask(ctx, adapter.TaskRef{Agent: agent.Name, ID: th.ID})
 	}

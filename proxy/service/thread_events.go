@@ -18,7 +18,7 @@ func (s *Service) ThreadPosition(ctx context.Context, threadID string, c adapter
 	case c.Live:
 		return adapter.Cursor{Seq: last, K: -1}, nil
 	case !c.Start && c.Seq > last:
-		return c, mapping.Errorf(mapping.Malformed, mapping.CodeBadCursor,
+		return c, mapping.Errorf(mapping.Malformed, mapping.CodeInvalidCursor,
 			"Position %d lies beyond what thread %s has logged. Send -1 to read the thread from its start.", c.Seq, threadID)
 	}
 	r, err := s.store.Events.Replay(ctx, threadID, c.Seq)

@@ -219,7 +219,7 @@ func TestThreadPosition(t *testing.T) {
 		code string
 	}{
 		{adapter.Cursor{K: -1, Start: true}, 0, ""}, {adapter.Cursor{K: -1, Live: true}, 2, ""}, {adapter.Cursor{Seq: 1, K: 3}, 1, ""}, {adapter.Cursor{Seq: 2, K: -1}, 2, ""},
-		{adapter.Cursor{Seq: 3, K: -1}, 3, mapping.CodeBadCursor}, {adapter.Cursor{Seq: 9, K: 0}, 9, mapping.CodeBadCursor},
+		{adapter.Cursor{Seq: 3, K: -1}, 3, mapping.CodeInvalidCursor}, {adapter.Cursor{Seq: 9, K: 0}, 9, mapping.CodeInvalidCursor},
 	} {
 		got, err := b.ThreadPosition(t.Context(), th.ID, c.from)
 		if got.Seq != c.want || got.Live || (err != nil) != (c.code != "") || err != nil && mapping.Classify(err).Code != c.code {

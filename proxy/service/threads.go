@@ -40,7 +40,7 @@ func (s *Service) CreateThread(ctx context.Context, n adapter.ThreadRequest) (ma
 	}
 	asked := t.ID
 	t, _, err = s.makeThread(ctx, store.ThreadCreation{Thread: t, OrGet: n.OrGet, Events: events, Files: files, Agent: agent, Key: keyOfThread(ctx, n)})
-	mapping.NoteObject(ctx, "thread", cmp.Or(t.ID, asked)) // with an Idempotency-Key it may be an earlier one
+	mapping.AddAuditObject(ctx, "thread", cmp.Or(t.ID, asked)) // with an Idempotency-Key it may be an earlier one
 	if err != nil {
 		return t, err
 	}
@@ -109,7 +109,7 @@ func patchDelta(p adapter.ThreadPatch) (json.RawMessage, error) {
 }
 
 func (s *Service) DeleteThread(ctx context.Context, id string) error {
-	mapping.NoteObject(ctx, "thread", id)
+	mapping.AddAuditObject(ctx, "thread", id)
 	if _, err := s.store.Threads.Get(ctx, id); err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (s *Service) CopyThread(ctx context.Context, id, idempotencyKey string) (ma
 	if err == nil {
 		s.log.WakeThread(t.ID)
 	}
-	mapping.NoteObject(ctx, "copy", cmp.Or(t.ID, copied)) // with an Idempotency-Key it may be an earlier one
+	mapping.AddAuditObject(ctx, "copy", cmp.Or(t.ID, copied)) // with an Idempotency-Key it may be an earlier one
 	if err != nil {
 		return t, err
 	}

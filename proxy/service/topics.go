@@ -16,7 +16,7 @@ import (
 // maxTopicItems bounds the items of the long-term store that a topic's memory shows.
 const maxTopicItems = 1000
 
-func (s *Service) CreateTopic(ctx context.Context, n adapter.NewTopic) (rule.Topic, error) {
+func (s *Service) CreateTopic(ctx context.Context, n adapter.TopicRequest) (rule.Topic, error) {
 	agent, err := s.findAgent(ctx, n.Agent)
 	if err == nil {
 		err = store.CheckIdempotencyKey(n.IdempotencyKey)
@@ -39,7 +39,7 @@ func (s *Service) CreateTopic(ctx context.Context, n adapter.NewTopic) (rule.Top
 	if err != nil {
 		return rule.Topic{}, err
 	}
-	mapping.NoteObject(ctx, "topic", t.ID)
+	mapping.AddAuditObject(ctx, "topic", t.ID)
 	return s.completeTopic(ctx, t, s.log)
 }
 
@@ -135,8 +135,8 @@ func checkStrategy(agent *engine.Agent, additional json.RawMessage) error {
 			return nil
 		}
 		return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, "%s %s is off for agent %s (allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.",
-			mapping.MeansStrategy, said, agent.Name)
+			mapping.CapStrategy, said, agent.Name)
 	}
 	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid,
-		"%s must be sequence or parallel, or reject, enqueue, interrupt, rollback or concurrent.", mapping.MeansStrategy)
+		"%s must be sequence or parallel, or reject, enqueue, interrupt, rollback or concurrent.", mapping.CapStrategy)
 }

@@ -46,12 +46,12 @@ func TestQuestionIsThereWhenItsStepIs(t *testing.T) {
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, slowAsker{})
 		defer w.close()
-		topic, err := w.CreateTopic(t.Context(), adapter.NewTopic{Agent: "a"})
+		topic, err := w.CreateTopic(t.Context(), adapter.TopicRequest{Agent: "a"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ref, words := adapter.TopicRef{Agent: "a", ID: topic.ID}, "hi"
-		said, err := w.Say(t.Context(), adapter.NewInteraction{Ref: ref, Input: &words})
+		said, err := w.Say(t.Context(), adapter.InteractionRequest{Ref: ref, Input: &words})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func TestQuestionIsThereWhenItsStepIs(t *testing.T) {
 			t.Errorf("the conversation: %+v, %v", list, err)
 		}
 		answer := "blue"
-		replied, err := w.Say(t.Context(), adapter.NewInteraction{Ref: ref, Input: &answer})
+		replied, err := w.Say(t.Context(), adapter.InteractionRequest{Ref: ref, Input: &answer})
 		if err != nil || replied.TaskID != said.TaskID {
 			t.Errorf("the answer: %+v, %v", replied, err)
 		}

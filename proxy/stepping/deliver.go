@@ -66,7 +66,7 @@ func (s *Stepper) confirm(ctx context.Context, ses *session, n int) {
 // takeBack undoes the hand-out of a step that could not be written. The next POST gets the step.
 func (s *Stepper) takeBack(ctx context.Context, ses *session, n int) {
 	if err := s.store.Tasks.TakeBack(ctx, ses.key.task, n); err != nil {
-		s.logger.Warn("a step that was not written could not be taken back; it is in the list of steps", zap.Error(err))
+		s.logger.Warn("failed step could not be withdrawn; it stays in the step list", zap.Error(err))
 		return
 	}
 	ses.undoHandOut(n)

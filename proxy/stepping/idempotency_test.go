@@ -12,7 +12,7 @@ import (
 func TestIdempotentTasksAndSteps(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	n := adapter.NewTask{Agent: "legacy", Input: say("hello"), IdempotencyKey: "k1"}
+	n := adapter.TaskRequest{Agent: "legacy", Input: say("hello"), IdempotencyKey: "k1"}
 	first, err := b.CreateTask(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)

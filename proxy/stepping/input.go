@@ -44,10 +44,10 @@ func (s *Stepper) runOfTexts(ctx context.Context, p *stepRequest, texts []string
 	}
 	n.Kwargs = rule.RequestOfTask(&p.ses.task, extra)
 	if p.ses.task.HasInput {
-		n.Means = append(n.Means, mapping.MeansTask)
+		n.Means = append(n.Means, mapping.CapTask)
 	}
 	if len(p.ses.task.AdditionalInput) > len("{}") {
-		n.Means = append(n.Means, mapping.MeansTaskExtra)
+		n.Means = append(n.Means, mapping.CapTaskExtra)
 	}
 	return n
 }

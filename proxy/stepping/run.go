@@ -69,7 +69,7 @@ func (s *Stepper) answer(ctx context.Context, p *stepRequest, question []mapping
 		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,
 	}
 	err := s.makeRun(ctx, p, n, tr, nil)
-	if silent && mapping.Classify(err).Code == mapping.CodeNothingToResume {
+	if silent && mapping.Classify(err).Code == mapping.CodeNoPendingInterrupt {
 		return nil // another client has answered, and the steps follow from that
 	}
 	return err

@@ -22,12 +22,12 @@ type TaskRun struct {
 	Task      mapping.Task
 	Stepping  mapping.Stepping
 	FollowUp  bool
-	AskedBy   mapping.Run         // the run whose question is answered
-	Asked     []mapping.Interrupt // the questions that are answered
-	Guessed   string              // the question that is answered by default
-	Exhausted []string            // the questions that may not be answered by default again
-	Uploaded  mapping.Uploaded    // the uploads that the run brings along
-	Words     string              // the text of the input's only message; "" if the input is anything else
+	AskedBy   mapping.Run          // the run whose question is answered
+	Asked     []mapping.Interrupt  // the questions that are answered
+	Guessed   string               // the question that is answered by default
+	Exhausted []string             // the questions that may not be answered by default again
+	Uploaded  mapping.UploadCursor // the uploads that the run brings along
+	Words     string               // the text of the input's only message; "" if the input is anything else
 
 	newest string // the newest known run of the task, "" for none
 }

@@ -16,8 +16,8 @@ type taskFold struct {
 	last     int64         // Seq of the newest event folded
 	steps    []mapping.Step
 	state    taskState
-	question []mapping.Interrupt // of a task that has asked
-	uploaded mapping.Uploaded    // the uploads that a thread/run agent was given with its steps
+	question []mapping.Interrupt  // of a task that has asked
+	uploaded mapping.UploadCursor // the uploads that a thread/run agent was given with its steps
 }
 
 func newTaskFold(taskID string, mode mapping.Stepping) taskFold {

@@ -14,7 +14,7 @@ import (
 // uploads returns the files object of all uploads that the task's agent has not been given yet, nil for none, and the
 // mark that includes them. An unreadable file is left out and is no error. It stays outside the mark, so that the next
 // step tries it again. The caller has the task's lock.
-func (s *Stepper) uploads(ctx context.Context, ses *session) (json.RawMessage, mapping.Uploaded) {
+func (s *Stepper) uploads(ctx context.Context, ses *session) (json.RawMessage, mapping.UploadCursor) {
 	given := ses.given()
 	list, err := s.store.Artifacts.Uploads(ctx, ses.task.ThreadID)
 	if err != nil || len(list) == 0 {
@@ -27,7 +27,7 @@ func (s *Stepper) uploads(ctx context.Context, ses *session) (json.RawMessage, m
 		}
 		value, err := s.encode(ctx, ses, a)
 		if err != nil {
-			s.logger.Warn("an uploaded file could not be given to the agent", zap.Error(err), zap.String("artifact", a.ID))
+			s.logger.Warn("uploaded file could not be sent to the agent", zap.Error(err), zap.String("artifact", a.ID))
 			upTo = upTo.Before(a)
 			continue
 		}
@@ -43,7 +43,7 @@ func (s *Stepper) uploads(ctx context.Context, ses *session) (json.RawMessage, m
 // uploadsAsUpdate returns the state update, for an answer or a further step, with the uploads since the step before. It
 // is nil if there are none. It is also nil for an opaque agent, which has no state to update and gets the files
 // themselves.
-func (s *Stepper) uploadsAsUpdate(ctx context.Context, ses *session) (json.RawMessage, mapping.Uploaded) {
+func (s *Stepper) uploadsAsUpdate(ctx context.Context, ses *session) (json.RawMessage, mapping.UploadCursor) {
 	if _, traits, err := ses.agent.Backend(ctx); err != nil || traits.Opaque {
 		return nil, ses.given()
 	}
@@ -77,7 +77,7 @@ func (s *Stepper) encode(ctx context.Context, ses *session, a mapping.Artifact) 
 }
 
 // given returns the mark of the uploads in the inputs and updates of the task's runs.
-func (s *session) given() mapping.Uploaded {
+func (s *session) given() mapping.UploadCursor {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	given := s.uploaded

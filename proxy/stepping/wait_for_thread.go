@@ -70,7 +70,7 @@ func (s *Stepper) blockedBy(ctx context.Context, ses *session, parked string) er
 		return err
 	}
 	ses.restart(fresh)
-	other := mapping.Advice{Meaning: mapping.MeansStrategy, With: ", cancel it, or give this task %s interrupt", Else: " or cancel it"}
+	other := mapping.Advice{Meaning: mapping.CapStrategy, With: ", cancel it, or give this task %s interrupt", Else: " or cancel it"}
 	e := mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy,
 		"Task %s of this topic waits for its next step to be asked for. Finish it first%s.", parked, other)
 	e.Detail = map[string]string{"task_id": parked}

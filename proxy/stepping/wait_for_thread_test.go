@@ -16,12 +16,12 @@ import (
 // topicTasks are two tasks of one topic.
 func (b *bench) topicTasks(t *testing.T) (first, second adapter.TaskRef) {
 	t.Helper()
-	topic, err := b.CreateTopic(t.Context(), adapter.NewTopic{Agent: "legacy"})
+	topic, err := b.CreateTopic(t.Context(), adapter.TopicRequest{Agent: "legacy"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, ref := range []*adapter.TaskRef{&first, &second} {
-		task, err := b.CreateTask(t.Context(), adapter.NewTask{Agent: "legacy", Topic: topic.ID, Input: say("do it")})
+		task, err := b.CreateTask(t.Context(), adapter.TaskRequest{Agent: "legacy", Topic: topic.ID, Input: say("do it")})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -129,7 +129,7 @@ func TestUploadsAreInTheOrderOfTheirTimes(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b, clock := clocked(t, open)
 		th := b.thread().ID
-		var given mapping.Uploaded
+		var given mapping.UploadCursor
 		for i, back := range []time.Duration{0, 0, time.Hour, 0} {
 			clock.at = clock.at.Add(-back)
 			for _, path := range []string{"same.txt", fmt.Sprintf("%d.txt", i)} {

@@ -91,7 +91,7 @@ func (s *Assistants) Create(ctx context.Context, a mapping.Assistant, orGet bool
 			if kept, made = row.Assistant, false; err != nil && mapping.Classify(err).Class == mapping.NotFound { // another owner's
 				err = mapping.Errorf(mapping.Conflict, mapping.CodeAssistantThere, "There is an assistant %q already. Use another id.", a.ID)
 			} else if err == nil && !orGet {
-				how := mapping.Advice{Meaning: mapping.MeansExisting, With: "Send %s to get it as it is.", Else: "Use another id."}
+				how := mapping.Advice{Meaning: mapping.CapExisting, With: "Send %s to get it as it is.", Else: "Use another id."}
 				err = mapping.Errorf(mapping.Conflict, mapping.CodeAssistantThere, "There is an assistant %q already. %s", a.ID, how)
 			}
 			return err

@@ -125,7 +125,7 @@ func (x *createRunTx) waitsFor(r mapping.Run) string {
 }
 
 func busy(threadID, runID, when string) error {
-	other := mapping.Advice{Meaning: mapping.MeansStrategy, With: ", cancel it, or send %s enqueue, interrupt or rollback", Else: " or cancel it"}
+	other := mapping.Advice{Meaning: mapping.CapStrategy, With: ", cancel it, or send %s enqueue, interrupt or rollback", Else: " or cancel it"}
 	e := mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy, "Thread %q is busy with run %q%s. Wait for it%s.", threadID, runID, when, other)
 	e.Detail = map[string]string{"thread_id": threadID, "run_id": runID}
 	return e

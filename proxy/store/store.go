@@ -119,7 +119,7 @@ func (s *Store) start(ctx context.Context) error {
 	s.behind.Store(&errNotRecovered)
 	err := s.Recover(ctx)
 	if err != nil && !s.Shared() && mapping.Classify(err).Class == mapping.StorageFull {
-		s.log.Warn("the database can be read, but not written to", zap.Error(err))
+		s.log.Warn("database is readable but not writable", zap.Error(err))
 		return nil
 	}
 	return err

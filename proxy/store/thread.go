@@ -56,7 +56,7 @@ func (s *Threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreatio
 		if n.OrGet {
 			return row.Thread, true, nil
 		}
-		how := mapping.Advice{Meaning: mapping.MeansExisting, With: ", or %s"}
+		how := mapping.Advice{Meaning: mapping.CapExisting, With: ", or %s"}
 		return mapping.Thread{}, true, mapping.Errorf(mapping.Conflict, CodeThreadThere, "There is a thread %q already. Use another id%s.", n.Thread.ID, how)
 	}
 	if n.Task != nil {

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping/pause"
-	"github.com/apbridge/apbridge/proxy/complaint"
+	"github.com/apbridge/apbridge/proxy/logthrottle"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"go.uber.org/zap"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -41,8 +41,8 @@ type uploads struct {
 	agent    string
 	client   *http.Client
 	log      *zap.Logger
-	said     complaint.Complaint // of batches that were lost; batches follow each other
-	refused  complaint.Complaint // of spans that the collector did not want
+	said     logthrottle.Limiter // of batches that were lost; batches follow each other
+	refused  logthrottle.Limiter // of spans that the collector did not want
 
 	alive   context.Context // ends with cut
 	cut     context.CancelFunc
@@ -87,9 +87,9 @@ func (u *uploads) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpa
 	err := u.upload(ctx, spans)
 	u.failing.Store(err != nil)
 	if err == nil {
-		u.said.Over()
-	} else if u.said.Due() {
-		u.log.Warn("spans could not be sent and are lost", zap.String("endpoint", u.settings.Endpoint()), zap.Int("spans", count(spans)), zap.Error(err), u.said.Times())
+		u.said.Reset()
+	} else if u.said.Allow() {
+		u.log.Warn("spans could not be sent and are lost", zap.String("endpoint", u.settings.Endpoint()), zap.Int("spans", count(spans)), zap.Error(err), u.said.Suppressed())
 	}
 	return nil
 }
@@ -202,9 +202,9 @@ func (u *uploads) partial(answer []byte) *failure {
 	}
 	why, _ := field(some, 2)
 	if len(why) == 0 {
-		u.refused.Over()
-	} else if u.refused.Due() {
-		u.log.Warn("the collector has not taken all spans", zap.String("endpoint", u.settings.Endpoint()), zap.String("why", string(why[:min(len(why), 300)])), u.refused.Times())
+		u.refused.Reset()
+	} else if u.refused.Allow() {
+		u.log.Warn("collector did not accept all spans", zap.String("endpoint", u.settings.Endpoint()), zap.String("why", string(why[:min(len(why), 300)])), u.refused.Suppressed())
 	}
 	return nil
 }

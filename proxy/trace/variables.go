@@ -48,7 +48,7 @@ func (v *variables) get(name string) string {
 
 // complain says what is wrong with a variable, never its value where that may be a secret.
 func (v *variables) complain(name, format string, args ...any) {
-	v.wrong = append(v.wrong, config.Complaint{Where: "environment " + name, Text: fmt.Sprintf(format, args...)})
+	v.wrong = append(v.wrong, config.Problem{Where: "environment " + name, Text: fmt.Sprintf(format, args...)})
 }
 
 // err is everything that is wrong, nil for nothing.

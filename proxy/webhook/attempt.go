@@ -41,7 +41,7 @@ func (s *Sender) attempt(ctx context.Context, d store.Delivery) {
 		outcome, err = "returned", s.deliveries.Returned(note, d)
 	case v.final || d.Attempts >= tries:
 		outcome, err = "dead", s.deliveries.Dead(note, d, v.why)
-		s.log.Warn("a webhook is given up", zap.String("run", d.RunID), zap.String("host", hostOf(d.URL)), zap.Int("attempts", d.Attempts), zap.String("why", v.why))
+		s.log.Warn("webhook given up", zap.String("run", d.RunID), zap.String("host", hostOf(d.URL)), zap.Int("attempts", d.Attempts), zap.String("why", v.why))
 	default:
 		outcome, err = "failed", s.deliveries.Failed(note, d, v.why, s.backoff(d.Attempts))
 	}
@@ -50,15 +50,15 @@ func (s *Sender) attempt(ctx context.Context, d store.Delivery) {
 		tellOf(note, d, v)
 	}
 	if err != nil {
-		s.log.Error("what came of a webhook could not be noted", zap.String("run", d.RunID), zap.Error(err))
+		s.log.Error("result of a webhook could not be recorded", zap.String("run", d.RunID), zap.Error(err))
 	}
 }
 
 // tellOf has the audit log told of a delivery that is over.
 func tellOf(ctx context.Context, d store.Delivery, v verdict) {
-	ctx, done := mapping.NoteAlso(mapping.WithPrincipal(ctx, mapping.Principal{Tenant: d.Tenant}), "webhook")
-	mapping.NoteVerb(ctx, mapping.Told)
-	mapping.NoteObject(ctx, "run", d.RunID)
+	ctx, done := mapping.BeginAudited(mapping.WithPrincipal(ctx, mapping.Principal{Tenant: d.Tenant}), "webhook")
+	mapping.SetAuditVerb(ctx, mapping.Notified)
+	mapping.AddAuditObject(ctx, "run", d.RunID)
 	var err error
 	if v.why != "" {
 		err = mapping.Errorf(mapping.Upstream, "webhook_given_up", "%s", v.why)

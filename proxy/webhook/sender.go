@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/config"
-	"github.com/apbridge/apbridge/proxy/complaint"
+	"github.com/apbridge/apbridge/proxy/logthrottle"
 	"github.com/apbridge/apbridge/proxy/metrics"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/trace"
@@ -45,7 +45,7 @@ type Sender struct {
 	log        *zap.Logger
 	backoff    func(attempts int) time.Duration
 	tracer     *trace.Tracer       // may be nil
-	unread     complaint.Complaint // of the outbox; Run's goroutine only
+	unread     logthrottle.Limiter // of the outbox; Run's goroutine only
 
 	mu      sync.Mutex
 	hosts   map[string]int // attempts under way
@@ -102,12 +102,12 @@ func (s *Sender) start(ctx context.Context, attempts *sync.WaitGroup) time.Durat
 	hosts, tenants := map[string]int{}, map[string]int{}
 	list, wait, err := s.deliveries.Claim(ctx, room, lease, func(tenant, url string) bool { return s.pick(hosts, tenants, hostOf(url), tenant) })
 	if err != nil {
-		if ctx.Err() == nil && s.unread.Due() {
-			s.log.Error("the outbox could not be read; it is tried again", zap.Error(err), s.unread.Times())
+		if ctx.Err() == nil && s.unread.Allow() {
+			s.log.Error("could not read the outbox; retrying", zap.Error(err), s.unread.Suppressed())
 		}
 		return retryStore
 	}
-	s.unread.Over()
+	s.unread.Reset()
 	for _, d := range list {
 		s.enter(hostOf(d.URL), d.Tenant)
 		attempts.Add(1)
@@ -185,6 +185,6 @@ func (s *Sender) leave(host, tenant string) {
 
 func (s *Sender) sweep(ctx context.Context) {
 	if err := s.deliveries.Sweep(ctx, deliveredKept, deadKept); err != nil && ctx.Err() == nil {
-		s.log.Warn("the outbox could not be swept", zap.Error(err))
+		s.log.Warn("outbox could not be swept", zap.Error(err))
 	}
 }

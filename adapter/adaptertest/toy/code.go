@@ -3,6 +3,6 @@ package toy
 import "github.com/apbridge/apbridge/adapter"
 
 // code says the words once more.
-func code(a adapter.Asked) []adapter.Code {
-	return []adapter.Code{{ID: "curl-toy", Language: "curl", About: "the toy", Text: "curl -s " + adapter.InShell(a.URL+"/toy/say") + " --data-raw " + adapter.InShell(a.Words)}}
+func code(a adapter.SnippetParams) []adapter.Snippet {
+	return []adapter.Snippet{{ID: "curl-toy", Language: "curl", About: "the toy", Text: "curl -s " + adapter.InShell(a.URL+"/toy/say") + " --data-raw " + adapter.InShell(a.Words)}}
 }

@@ -38,20 +38,20 @@ const (
 // routes begin at the root of its URL.
 func Dialect() adapter.Dialect {
 	return adapter.Dialect{
-		Name:      "toy",
-		Paths:     []string{"/toy", "/toys/{agent}"},
-		Open:      []string{"/toy", "/toys/{agent}/card"},
-		Mount:     mount,
-		Effect:    effect,
-		Refusal:   func(e *mapping.Error) any { return map[string]string{"toy": e.Message} },
-		Fields:    append(mapping.Fields(say, mapping.MeansWords, "words"), mapping.BridgedFields(say, "talk", "once", "hook")...),
-		Documents: documents(),
-		Speaks:    "words (the toy)",
-		Flavours:  []adapter.Flavour{{Name: flavour, Request: say, Strategy: mapping.StrategyEnqueue}},
-		Webhook:   webhook,
-		Code:      code,
-		Clients:   "Toy",
-		Observe:   observe,
+		Name:        "toy",
+		Paths:       []string{"/toy", "/toys/{agent}"},
+		PublicPaths: []string{"/toy", "/toys/{agent}/card"},
+		Mount:       mount,
+		Effect:      effect,
+		Refusal:     func(e *mapping.Error) any { return map[string]string{"toy": e.Message} },
+		Fields:      append(mapping.Fields(say, mapping.CapWords, "words"), mapping.BridgedFields(say, "talk", "once", "hook")...),
+		Documents:   documents(),
+		Speaks:      "words (the toy)",
+		Flavours:    []adapter.Flavour{{Name: flavour, Request: say, Strategy: mapping.StrategyEnqueue}},
+		Webhook:     webhook,
+		Snippets:    code,
+		Clients:     "Toy",
+		Observe:     observe,
 
 		Dial:         dial,
 		Detect:       detect,
@@ -68,12 +68,12 @@ func webhook(run mapping.Run, out mapping.Outcome, _ json.RawMessage) ([]byte, e
 // named is dropped.
 func capabilities() mapping.Capabilities {
 	return mapping.Capabilities{
-		mapping.MeansWords: mapping.PassedOn(),
-		mapping.MeansTask:  mapping.PassedOn(),
-		mapping.MeansInput: mapping.Roughly("A toy takes the text of the last human message."),
+		mapping.CapWords: mapping.PassedOn(),
+		mapping.CapTask:  mapping.PassedOn(),
+		mapping.CapInput: mapping.Partial("A toy takes the text of the last human message."),
 
-		mapping.MeansTranscript: mapping.Roughly("A conversation longer than memory.max_bytes loses its oldest messages."),
-		mapping.MeansItems:      mapping.Roughly("Items of the store beyond memory.max_bytes are left out."),
-		mapping.MeansLinks:      mapping.Roughly("A file that a message only links to is told by its address."),
+		mapping.CapTranscript: mapping.Partial("A conversation longer than memory.max_bytes loses its oldest messages."),
+		mapping.CapItems:      mapping.Partial("Items of the store beyond memory.max_bytes are left out."),
+		mapping.CapLinks:      mapping.Partial("A file that a message only links to is told by its address."),
 	}
 }

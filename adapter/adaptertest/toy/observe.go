@@ -16,15 +16,15 @@ func observe(o adapter.Observed) adapter.Observer {
 	return observer{rule.NewStepFolder(o.Run.TaskID, o.Run.Options.Stepping)}
 }
 
-// See implements adapter.Observer: a line for each step, as face.say writes it.
-func (o observer) See(e *state.Entry) (seen []adapter.Sight) {
+// Observe implements adapter.Observer: a line for each step, as face.say writes it.
+func (o observer) Observe(e *state.Entry) (seen []adapter.Frame) {
 	for _, s := range o.steps.Add(e) {
 		if s.Output == nil {
 			continue
 		}
 		quoted, _ := json.Marshal(*s.Output)
 		line := fmt.Appendf(nil, "- %s\n", quoted)
-		seen = append(seen, adapter.Sight{Name: "line", Type: "text/plain", Bytes: func() []byte { return line }})
+		seen = append(seen, adapter.Frame{Name: "line", Type: "text/plain", Bytes: func() []byte { return line }})
 	}
 	return seen
 }

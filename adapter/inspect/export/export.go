@@ -71,15 +71,16 @@ type part struct {
 }
 
 // Lines writes a run as lines of JSON: one that says what run it is, one for each event of its log in their order, one
-// for each call that is kept, as who may see it. get returns a call with its bodies; one that is not kept any more is left out.
-func Lines(w io.Writer, who mapping.Principal, a *timeline.Axis, each func(func(*state.Entry, [][]adapter.Sight) bool) error, calls []adapter.AgentCall, get func(n int64) (adapter.AgentCall, error)) error {
+// for each call that is kept, as who may see it. get returns a call with its bodies; one that is not kept any more is
+// left out.
+func Lines(w io.Writer, who mapping.Principal, a *timeline.Axis, each func(func(*state.Entry, [][]adapter.Frame) bool) error, calls []adapter.AgentCall, get func(n int64) (adapter.AgentCall, error)) error {
 	to := json.NewEncoder(w)
 	to.SetEscapeHTML(false)
 	if err := to.Encode(headOf(&a.Run)); err != nil {
 		return err
 	}
 	var failed error
-	err := each(func(e *state.Entry, seen [][]adapter.Sight) bool {
+	err := each(func(e *state.Entry, seen [][]adapter.Frame) bool {
 		var line event
 		if line, failed = lineOf(a.Names(), timeline.HeadFor(who, &e.Head), e, seen); failed == nil {
 			failed = to.Encode(line)
@@ -104,7 +105,7 @@ func headOf(r *mapping.Run) head {
 	return head{version, r.ID, r.ThreadID, r.TaskID, r.Agent, r.Flavour, r.Status, r.Attempt, r.CreatedAt, r.StartedAt, r.EndedAt, hiddenFault(r.Fault), r.Options.Losses}
 }
 
-func lineOf(names []string, h *mapping.Head, e *state.Entry, seen [][]adapter.Sight) (event, error) {
+func lineOf(names []string, h *mapping.Head, e *state.Entry, seen [][]adapter.Frame) (event, error) {
 	head, err := hiddenHead(h)
 	line := event{e.Seq, e.At, e.Kind, head, noneKnown.HideBytes(e.Data), map[string][]got{}}
 	for c, sights := range seen {

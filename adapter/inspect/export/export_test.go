@@ -57,7 +57,7 @@ func TestACallThatCannotBeReadFailsTheExport(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("disk")
 	get := func(int64) (adapter.AgentCall, error) { return adapter.AgentCall{}, broken }
-	none := func(func(*state.Entry, [][]adapter.Sight) bool) error { return nil }
+	none := func(func(*state.Entry, [][]adapter.Frame) bool) error { return nil }
 	calls := []adapter.AgentCall{{N: 1}}
 	if err := HAR(&bytes.Buffer{}, "1", calls, get); !errors.Is(err, broken) {
 		t.Errorf("archive: %v", err)

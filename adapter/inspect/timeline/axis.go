@@ -166,9 +166,9 @@ func (r *reading) addEntry(e *state.Entry) (more bool) {
 }
 
 // Find hands an event to f, with what each column's clients saw of it; an event that the run does not have is NotFound.
-func (a *Axis) Find(ctx context.Context, seq int64, f func(e *state.Entry, seen [][]adapter.Sight)) error {
+func (a *Axis) Find(ctx context.Context, seq int64, f func(e *state.Entry, seen [][]adapter.Frame)) error {
 	found := false
-	err := a.Each(ctx, func(e *state.Entry, seen [][]adapter.Sight) bool {
+	err := a.Each(ctx, func(e *state.Entry, seen [][]adapter.Frame) bool {
 		if found = e.Seq == seq; found {
 			f(e, seen)
 		}
@@ -189,7 +189,7 @@ func (a *Axis) Names() (names []string) {
 }
 
 // Each goes through the events that there are by now, from the run's start, until f says false.
-func (a *Axis) Each(ctx context.Context, f func(e *state.Entry, seen [][]adapter.Sight) (more bool)) error {
+func (a *Axis) Each(ctx context.Context, f func(e *state.Entry, seen [][]adapter.Frame) (more bool)) error {
 	if err := a.before(ctx); err != nil {
 		return err
 	}
@@ -199,10 +199,10 @@ func (a *Axis) Each(ctx context.Context, f func(e *state.Entry, seen [][]adapter
 var fromStart = adapter.Cursor{Start: true, K: -1}
 
 // see returns what the clients of each column get of the next event.
-func (a *Axis) see(e *state.Entry) [][]adapter.Sight {
-	seen := make([][]adapter.Sight, len(a.columns))
+func (a *Axis) see(e *state.Entry) [][]adapter.Frame {
+	seen := make([][]adapter.Frame, len(a.columns))
 	for i, c := range a.columns {
-		seen[i] = c.observer.See(e)
+		seen[i] = c.observer.Observe(e)
 	}
 	return seen
 }
@@ -227,7 +227,7 @@ func (a *Axis) before(ctx context.Context) error {
 	for _, id := range slices.Backward(earlier) {
 		err := a.read(ctx, id, fromStart, func(e *state.Entry) bool {
 			for _, c := range a.columns {
-				c.observer.See(e)
+				c.observer.Observe(e)
 			}
 			return true
 		})

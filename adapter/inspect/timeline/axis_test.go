@@ -70,9 +70,9 @@ type numbering struct {
 	opaque bool
 }
 
-func (n *numbering) See(*state.Entry) []adapter.Sight {
+func (n *numbering) Observe(*state.Entry) []adapter.Frame {
 	n.seen++
-	return []adapter.Sight{{Name: strconv.Itoa(n.seen), Note: strconv.FormatBool(n.opaque)}}
+	return []adapter.Frame{{Name: strconv.Itoa(n.seen), Note: strconv.FormatBool(n.opaque)}}
 }
 
 func (n *numbering) Fork() adapter.Observer {

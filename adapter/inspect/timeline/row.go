@@ -57,7 +57,7 @@ type Call struct {
 // Failed reports whether the call was not answered as it should have been.
 func (c *Call) Failed() bool { return c.Error != "" || c.Status >= 400 }
 
-func rowOf(run *mapping.Run, ev *mapping.Event, seen [][]adapter.Sight) Row {
+func rowOf(run *mapping.Run, ev *mapping.Event, seen [][]adapter.Frame) Row {
 	r := Row{
 		Seq: ev.Seq, At: ev.At, Since: max(0, ev.At.Sub(run.CreatedAt).Seconds()), Kind: ev.Kind, Node: ev.Head.Node, Namespace: ev.Head.NS,
 		Says: says(ev), Bytes: len(ev.Data), Usage: usage(ev), Artifacts: ev.Head.Artifacts, Cells: make([]Cell, len(seen)),
@@ -71,7 +71,7 @@ func rowOf(run *mapping.Run, ev *mapping.Event, seen [][]adapter.Sight) Row {
 	return r
 }
 
-func cellOf(list []adapter.Sight) Cell {
+func cellOf(list []adapter.Frame) Cell {
 	c := Cell{}
 	for _, s := range list {
 		if n := len(c) - 1; n >= 0 && c[n].Name == s.Name && c[n].Note == s.Note {

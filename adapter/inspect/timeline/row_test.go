@@ -9,7 +9,7 @@ import (
 
 func TestFramesThatFollowEachOtherAreCounted(t *testing.T) {
 	t.Parallel()
-	got := cellOf([]adapter.Sight{{Name: "messages", ID: "1"}, {Name: "messages", ID: "2"}, {Name: "messages", ID: "3", Note: "cut"}, {Name: "values"}, {Name: "messages"}})
+	got := cellOf([]adapter.Frame{{Name: "messages", ID: "1"}, {Name: "messages", ID: "2"}, {Name: "messages", ID: "3", Note: "cut"}, {Name: "values"}, {Name: "messages"}})
 	want := Cell{{Name: "messages", ID: "1", Times: 2}, {Name: "messages", ID: "3", Note: "cut"}, {Name: "values"}, {Name: "messages"}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

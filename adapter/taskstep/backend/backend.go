@@ -20,9 +20,9 @@ type backend struct {
 	base    address
 	to      *upstream.Client
 	site    atomic.Pointer[site]
-	probing chan struct{}   // held during a probe
-	created adapter.Longest // how long creations of tasks took
-	settle  time.Duration   // the shortest time for which is looked for what a lost answer was about
+	probing chan struct{}      // held during a probe
+	created adapter.MaxLatency // how long creations of tasks took
+	settle  time.Duration      // the shortest time for which is looked for what a lost answer was about
 	tells   mapping.Capabilities
 	log     *zap.Logger
 	nan     sync.Once // told the log that the agent writes NaN

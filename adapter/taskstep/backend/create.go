@@ -47,7 +47,7 @@ func (c *creation) create() error {
 				return err
 			}
 		}
-		c.backend.created.Took(time.Since(begun))
+		c.backend.created.Observe(time.Since(begun))
 		return c.accept(ans)
 	}
 }

@@ -20,7 +20,7 @@ func (d *runDriver) deliver() (phase, error) {
 	}
 	d.uploads.noteTold()
 	d.past.addStep(step)
-	d.past.call = rule.OpenCall(d.past.call, ev)
+	d.past.call = rule.PendingToolCall(d.past.call, ev)
 	switch {
 	case step.IsLast:
 		return ended, d.end(mapping.Outcome{Status: mapping.RunSuccess})

@@ -154,7 +154,7 @@ func (d *downloads) tolerate(w wanted, err error) error {
 func (d *downloads) skip(f mapping.SkippedFile, cause error) {
 	f.Reason = d.excerpt(f.Reason, errorText*2)
 	d.files.miss(f)
-	d.log.Warn("a file of the agent was skipped", zap.String("run", d.assigned.Run.ID),
+	d.log.Warn("agent file skipped", zap.String("run", d.assigned.Run.ID),
 		zap.String("file", d.excerpt(f.Path, 120)), zap.String("reason", d.excerpt(cause.Error(), errorText)))
 }
 

@@ -66,7 +66,7 @@ func (d *runDriver) move(next phase) error {
 	if err := mayFollow(d.phase, next); err != nil {
 		return err
 	}
-	if log := d.log.Check(zap.DebugLevel, "a run goes on to its next phase"); log != nil {
+	if log := d.log.Check(zap.DebugLevel, "run phase changed"); log != nil {
 		log.Write(zap.String("run", d.assigned.Run.ID), zap.Stringer("from", d.phase), zap.Stringer("to", next))
 	}
 	d.phase = next
@@ -126,7 +126,7 @@ func (d *runDriver) findRoutes() (next phase, err error) {
 	switch {
 	case d.remote != "":
 		return d.found(), err
-	case d.assigned.Open:
+	case d.assigned.InDoubt:
 		return findingTask, err
 	}
 	return creating, err
@@ -152,7 +152,7 @@ func (d *runDriver) found() phase {
 // ready is the phase of a task that is known and told.
 func (d *runDriver) ready() phase {
 	d.assigned.Input, d.assigned.Task.Prompt = rule.Input{}, "" // the agent has them
-	if d.assigned.Open {
+	if d.assigned.InDoubt {
 		return reconciling
 	}
 	return uploading

@@ -113,7 +113,7 @@ func (b *backend) withoutNaN(raw []byte) []byte {
 	if !ok {
 		return raw
 	}
-	b.nan.Do(func() { b.log.Warn("NaN or Infinity of an agent read as null", zap.String("agent", b.up.Name)) })
+	b.nan.Do(func() { b.log.Warn("agent sent NaN or Infinity; read as null", zap.String("agent", b.up.Name)) })
 	return read
 }
 

@@ -161,7 +161,7 @@ func TestNoStepTwiceAfterADeath(t *testing.T) {
 				agent.hidden = true
 				agent.mu.Unlock()
 				task := again(adaptertest.NewTask(nil), first.Events[:2])
-				task.Open = true
+				task.InDoubt = true
 				tr := runTask(t, lookingAt(t, url, after), task)
 				_, steps := agent.did()
 				if after < 0 {
@@ -194,7 +194,7 @@ func TestNoTaskTwice(t *testing.T) {
 					task := adaptertest.NewTask(nil)
 					if died {
 						createElsewhereCut(t, url)
-						task.Open = true
+						task.InDoubt = true
 					}
 					tr := runTask(t, lookingAt(t, url, after), task)
 					creates, steps := agent.did()

@@ -58,7 +58,7 @@ func oneStep(before []mapping.Event) adapter.Assignment {
 func afterDeath(logged int) func([]mapping.Event) adapter.Assignment {
 	return func(before []mapping.Event) adapter.Assignment {
 		task := again(adaptertest.NewTask(nil), before[:logged])
-		task.Open = true
+		task.InDoubt = true
 		return task
 	}
 }

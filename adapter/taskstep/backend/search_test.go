@@ -67,7 +67,7 @@ func TestPickUpWithOpenStep(t *testing.T) {
 				url := adaptertest.Serve(t, agent).URL
 				first := runFor(t, backendAt(t, url), adaptertest.NewTask(nil), logged+1)
 				task := again(adaptertest.NewTask(nil), first.Events[:logged]) // the last step was never logged
-				task.Open = true
+				task.InDoubt = true
 				rest := runTask(t, backendAt(t, url), task)
 				if !listing[kind.Family()] {
 					mustFail(t, rest, mapping.CodeOutcomeUnknown)
@@ -94,7 +94,7 @@ func TestPickUpBeforeFirstStep(t *testing.T) {
 		files := adaptertest.NewFiles(map[string]string{"in/a.txt": "x"})
 		first := runFor(t, backendAt(t, url), adaptertest.NewTask(files), 1)
 		task := again(adaptertest.NewTask(files), first.Events)
-		task.Open = true
+		task.InDoubt = true
 		mustFail(t, runTask(t, backendAt(t, url), task), mapping.CodeOutcomeUnknown)
 		if c := agent.Counts(); c.Creates != 1 || c.Steps != 0 {
 			t.Errorf("%s: %+v", kind, c)
@@ -148,7 +148,7 @@ func TestPickUpWithOpenCreate(t *testing.T) {
 				}
 				before := agent.Counts()
 				task := adaptertest.NewTask(nil)
-				task.Open = true
+				task.InDoubt = true
 				tr := runTask(t, backendAt(t, url), task)
 				if made && listing[kind.Family()] {
 					mustSucceed(t, tr)
@@ -173,7 +173,7 @@ func TestPickUpWithUnloggedLink(t *testing.T) {
 			url := adaptertest.Serve(t, agent).URL
 			runFor(t, backendAt(t, url), adaptertest.NewTask(nil), 2) // the link and the first step
 			task := adaptertest.NewTask(nil)
-			task.Open = true
+			task.InDoubt = true
 			rest := runTask(t, backendAt(t, url), task)
 			if !listing[kind.Family()] {
 				mustFail(t, rest, mapping.CodeOutcomeUnknown)
@@ -222,7 +222,7 @@ func TestEndNotLogged(t *testing.T) {
 	url := adaptertest.Serve(t, agent).URL
 	whole := runTask(t, backendAt(t, url), adaptertest.NewTask(nil))
 	task := again(adaptertest.NewTask(nil), whole.Events[:len(whole.Events)-1])
-	task.Open = true
+	task.InDoubt = true
 	rest := runTask(t, backendAt(t, url), task)
 	mustSucceed(t, rest)
 	if len(rest.Events) != 1 || agent.Counts().Steps != 3 {
@@ -239,7 +239,7 @@ func TestA17Forgotten(t *testing.T) {
 			first := runFor(t, backendAt(t, url), adaptertest.NewTask(nil), 2)
 			fresh := adaptertest.Serve(t, adaptertest.NewStepAgent(kind)).URL
 			task := again(adaptertest.NewTask(nil), first.Events)
-			task.Open = open
+			task.InDoubt = open
 			tr := runTask(t, backendAt(t, fresh), task)
 			if tr.Code() != mapping.CodeUpstreamLost {
 				t.Errorf("%s, open %v: %v", kind, open, tr.Err)
@@ -288,7 +288,7 @@ func TestPickUpOfARunAheadOfItsLog(t *testing.T) {
 				t.Fatal(err)
 			}
 			task := again(adaptertest.NewTask(nil), append([]mapping.Event{started}, first.Events[:1]...))
-			task.Open = true
+			task.InDoubt = true
 			rest := runTask(t, backendAt(t, url), task)
 			mustFail(t, rest, mapping.CodeOutcomeUnknown)
 			if n := agent.Counts().Steps; n != 1 {
@@ -306,7 +306,7 @@ func TestPickUpAfterMoreThanOneStep(t *testing.T) {
 	url := adaptertest.Serve(t, agent).URL
 	first := runFor(t, backendAt(t, url), adaptertest.NewTask(nil), 3) // the link and two steps
 	task := again(adaptertest.NewTask(nil), first.Events[:1])
-	task.Open = true
+	task.InDoubt = true
 	rest := runTask(t, backendAt(t, url), task)
 	mustFail(t, rest, mapping.CodeOutcomeUnknown)
 	if n := agent.Counts().Steps; n != 2 || len(rest.Outputs()) != 2 {

@@ -36,8 +36,8 @@ func (c *stepCall) words() *string {
 	switch {
 	case c.past.said:
 		return nil
-	case c.assigned.Say != nil:
-		return c.assigned.Say
+	case c.assigned.StepText != nil:
+		return c.assigned.StepText
 	case c.assigned.Resume && !c.assigned.Task.Answer.Continue && c.past.inRun == 0:
 		return &c.assigned.Task.Answer.Text
 	}

@@ -169,9 +169,9 @@ func TestLockstep(t *testing.T) {
 		task.OneStep = true
 		words := []string{"", "go <on>\n", ""}
 		for i, say := range words {
-			task.Say = nil
+			task.StepText = nil
 			if i != 2 {
-				task.Say = &say
+				task.StepText = &say
 			}
 			tr := runTask(t, b, task)
 			end := tr.End()
@@ -196,10 +196,10 @@ func TestLockstepPickUp(t *testing.T) {
 	url := adaptertest.Serve(t, agent).URL
 	say := "words"
 	task := adaptertest.NewTask(nil)
-	task.OneStep, task.Say = true, &say
+	task.OneStep, task.StepText = true, &say
 	first := runFor(t, backendAt(t, url), task, 2)
 	task = again(task, first.Events[:1])
-	task.Open = true
+	task.InDoubt = true
 	tr := runTask(t, backendAt(t, url), task)
 	if end := tr.End(); tr.Err != nil || end == nil || !end.Parked || agent.Counts().Steps != 1 {
 		t.Fatalf("%v, %+v, %+v", tr.Err, end, agent.Counts())
@@ -262,7 +262,7 @@ func TestResumePickUp(t *testing.T) {
 	task := again(adaptertest.NewTask(nil), first.Events)
 	task.After, task.Resume, task.Task.Answer = nil, true, rule.Answer{Text: "blue"}
 	runFor(t, backendAt(t, url), task, 2)
-	task.Open = true
+	task.InDoubt = true
 	rest := runTask(t, backendAt(t, url), task)
 	mustSucceed(t, rest)
 	if n := len(rest.Outputs()); n != 1 || agent.Counts().Steps != 3 {

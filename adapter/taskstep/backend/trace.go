@@ -9,7 +9,7 @@ import (
 // trace looks for the task that carries this run's id, of a creation that was, or may have been, sent. cause is what
 // broke, nil at a pick-up.
 func (c *creation) trace(cause error) error {
-	found, err := c.lookFor(c.backend.created.Longest(), c.findTask)
+	found, err := c.lookFor(c.backend.created.Max(), c.findTask)
 	switch {
 	case c.ctx.Err() != nil:
 		return stopReason(c.ctx)

@@ -9,18 +9,18 @@ import (
 
 // tracker knows which files of the thread are where they should be.
 type tracker struct {
-	sums   map[string]string // of the thread's files, by path; nil: not loaded
-	unsent map[string]bool   // paths of uploads that the agent was not given: it has other bytes there
-	got    map[string]bool   // versions downloaded in this run
-	told   bool              // the agent lists files in its steps
-	given  mapping.Uploaded  // which uploads the task has; not logged yet
+	sums   map[string]string    // of the thread's files, by path; nil: not loaded
+	unsent map[string]bool      // paths of uploads that the agent was not given: it has other bytes there
+	got    map[string]bool      // versions downloaded in this run
+	told   bool                 // the agent lists files in its steps
+	given  mapping.UploadCursor // which uploads the task has; not logged yet
 
 	missed map[string]mapping.SkippedFile // files that this run could not take over, by path
 	fresh  map[string]bool                // of them, those of the step that is being collected
 }
 
 // load notes the thread's files; given says which of the uploads the agent has.
-func (tr *tracker) load(list []mapping.Artifact, given mapping.Uploaded) {
+func (tr *tracker) load(list []mapping.Artifact, given mapping.UploadCursor) {
 	tr.sums, tr.unsent = make(map[string]string, len(list)), map[string]bool{}
 	for _, a := range list {
 		tr.sums[a.Path] = a.Sum

@@ -106,7 +106,7 @@ func (u *uploads) uploaded(a mapping.Artifact, ans *upstream.Answer) (taken bool
 		if known, err := u.known(); err == nil && !known {
 			return false, u.lost(u.remote)
 		}
-		u.log.Warn("agent takes no files; the task goes on without", zap.Int("status", ans.Status))
+		u.log.Warn("agent does not accept files; continuing the task without them", zap.Int("status", ans.Status))
 		return false, nil
 	}
 	if ans.Status/100 != 2 {

@@ -20,8 +20,8 @@ var namesOfFields = ownNames()
 
 func ownNames() mapping.Names {
 	names := mapping.NamesOf(RequestFields())
-	names[mapping.MeansStrategy] = "additional_input.multitask_strategy"
-	names[mapping.MeansAnswer] = "additional_input.resume"
+	names[mapping.CapStrategy] = "additional_input.multitask_strategy"
+	names[mapping.CapAnswer] = "additional_input.resume"
 	return names
 }
 
@@ -30,21 +30,21 @@ func ownNames() mapping.Names {
 func RequestFields() []mapping.RequestField {
 	const task, step = RequestForTask, "step"
 	return slices.Concat(
-		mapping.Fields(task, mapping.MeansTask, "input"),
-		mapping.Fields(task, mapping.MeansTaskExtra, "additional_input"),
-		mapping.Fields(task, mapping.MeansRecursionLimit, "additional_input.config.recursion_limit"),
-		mapping.Fields(task, mapping.MeansTranscript, "transcript"),
-		mapping.Fields(task, mapping.MeansItems, "memory.items"),
-		mapping.Fields(task, mapping.MeansLinks, "messages.links"),
-		mapping.Fields(task, mapping.MeansParts, "messages.parts"),
-		mapping.Fields(task, mapping.MeansSpeaker, "messages.name"),
-		mapping.Fields(task, mapping.MeansRemarks, "messages.metadata"),
-		mapping.Fields(step, mapping.MeansStep, "input"),
-		mapping.Fields(step, mapping.MeansStepExtra, "additional_input"),
-		mapping.Fields("artifact", mapping.MeansFile, "file"),
-		mapping.SettledFields("artifact", mapping.Exactly("It is the folder or path of the artifact."), "relative_path"),
+		mapping.Fields(task, mapping.CapTask, "input"),
+		mapping.Fields(task, mapping.CapTaskExtra, "additional_input"),
+		mapping.Fields(task, mapping.CapRecursionLimit, "additional_input.config.recursion_limit"),
+		mapping.Fields(task, mapping.CapTranscript, "transcript"),
+		mapping.Fields(task, mapping.CapItems, "memory.items"),
+		mapping.Fields(task, mapping.CapLinks, "messages.links"),
+		mapping.Fields(task, mapping.CapParts, "messages.parts"),
+		mapping.Fields(task, mapping.CapSpeaker, "messages.name"),
+		mapping.Fields(task, mapping.CapRemarks, "messages.metadata"),
+		mapping.Fields(step, mapping.CapStep, "input"),
+		mapping.Fields(step, mapping.CapStepExtra, "additional_input"),
+		mapping.Fields("artifact", mapping.CapFile, "file"),
+		mapping.FixedFields("artifact", mapping.Full("It is the folder or path of the artifact."), "relative_path"),
 		mapping.BridgedFields("topic", "name", "additional_input"),
-		mapping.Fields("interaction", mapping.MeansWords, "input"),
+		mapping.Fields("interaction", mapping.CapWords, "input"),
 		mapping.BridgedFields("interaction", "role", "additional_input"),
 		mapping.BridgedFields("list", "current_page", "page_size"),
 	)

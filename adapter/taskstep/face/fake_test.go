@@ -87,7 +87,7 @@ func pageSlice[T any](list []T, p adapter.Page) []T {
 	return list[from:min(from+p.Size, len(list))]
 }
 
-func (f *fake) CreateTask(_ context.Context, n adapter.NewTask) (mapping.Task, error) {
+func (f *fake) CreateTask(_ context.Context, n adapter.TaskRequest) (mapping.Task, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t := &fakeTask{files: map[string][]byte{}}
@@ -322,5 +322,5 @@ func (f *fake) SaveArtifact(_ context.Context, ref adapter.TaskRef, path, _ stri
 
 // newTaskFor makes a task without asking the face. Takes the lock.
 func (f *fake) newTaskFor(agent string) {
-	_, _ = f.CreateTask(context.Background(), adapter.NewTask{Agent: agent})
+	_, _ = f.CreateTask(context.Background(), adapter.TaskRequest{Agent: agent})
 }

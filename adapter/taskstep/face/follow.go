@@ -120,5 +120,5 @@ func lastEventID(r *http.Request) (int, error) {
 }
 
 func badCursor(format string, args ...any) error {
-	return mapping.Errorf(mapping.Malformed, mapping.CodeBadCursor, format, args...)
+	return mapping.Errorf(mapping.Malformed, mapping.CodeInvalidCursor, format, args...)
 }

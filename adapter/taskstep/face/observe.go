@@ -28,9 +28,9 @@ func Observe(o adapter.Observed) adapter.Observer {
 	return &stepObserver{steps: rule.NewStepFolder(o.Run.TaskID, mode), layout: l}
 }
 
-// See implements adapter.Observer: it has a step where what it tells happened, and once more where it is known whether
-// it is the last, if that is later.
-func (o *stepObserver) See(e *state.Entry) (seen []adapter.Sight) {
+// Observe implements adapter.Observer: it has a step where what it tells happened, and once more where it is known
+// whether it is the last, if that is later.
+func (o *stepObserver) Observe(e *state.Entry) (seen []adapter.Frame) {
 	for _, s := range o.steps.Add(e) {
 		note := "handed out from here on"
 		if s.N > o.made {
@@ -53,6 +53,6 @@ func (o *stepObserver) Fork() adapter.Observer {
 	return &stepObserver{steps: o.steps.Fork(), made: o.made, layout: o.layout}
 }
 
-func (o *stepObserver) sight(s mapping.Step, note string) adapter.Sight {
-	return adapter.Sight{Name: "step " + strconv.Itoa(s.N), ID: s.ID, Note: note, Type: "application/json", Bytes: func() []byte { return written(o.step, &s) }}
+func (o *stepObserver) sight(s mapping.Step, note string) adapter.Frame {
+	return adapter.Frame{Name: "step " + strconv.Itoa(s.N), ID: s.ID, Note: note, Type: "application/json", Bytes: func() []byte { return written(o.step, &s) }}
 }

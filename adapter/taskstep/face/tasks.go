@@ -19,7 +19,7 @@ func (s tasks) create(w http.ResponseWriter, r *http.Request, ref adapter.TaskRe
 		return err
 	}
 	ignoreOwn(w.Header(), req.AdditionalInput)
-	task, err := s.svc.CreateTask(r.Context(), adapter.NewTask{
+	task, err := s.svc.CreateTask(r.Context(), adapter.TaskRequest{
 		Agent:           ref.Agent,
 		Topic:           ref.Topic,
 		Input:           req.Input,

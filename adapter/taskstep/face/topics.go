@@ -33,7 +33,7 @@ func (s topics) create(w http.ResponseWriter, r *http.Request, ref adapter.TaskR
 	if err != nil {
 		return err
 	}
-	topic, err := s.svc.CreateTopic(r.Context(), adapter.NewTopic{
+	topic, err := s.svc.CreateTopic(r.Context(), adapter.TopicRequest{
 		Agent: ref.Agent, Name: req.Name, AdditionalInput: req.AdditionalInput, IdempotencyKey: r.Header.Get(adapter.IdempotencyKeyHeader),
 	})
 	if err != nil {

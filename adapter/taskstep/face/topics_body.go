@@ -35,8 +35,8 @@ func (s topics) read(w http.ResponseWriter, r *http.Request) (topicRequest, erro
 }
 
 // read reads {role, input, additional_input}; without a role the user speaks.
-func (s interactions) read(w http.ResponseWriter, r *http.Request) (adapter.NewInteraction, error) {
-	var n adapter.NewInteraction
+func (s interactions) read(w http.ResponseWriter, r *http.Request) (adapter.InteractionRequest, error) {
+	var n adapter.InteractionRequest
 	raw, err := s.readBody(w, r)
 	if err != nil {
 		return n, err

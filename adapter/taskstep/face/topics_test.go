@@ -22,8 +22,8 @@ import (
 // topicsHeard answers with fixed topics and interactions, and notes what it was asked.
 type topicsHeard struct {
 	*fake
-	topic []adapter.NewTopic
-	said  []adapter.NewInteraction
+	topic []adapter.TopicRequest
+	said  []adapter.InteractionRequest
 	refs  []adapter.TopicRef
 }
 
@@ -42,7 +42,7 @@ func fixedInteraction() rule.Interaction {
 	return rule.Interaction{ID: "i", TopicID: "t", TaskID: "k", Role: rule.RoleAgent, Output: &output, AdditionalOutput: json.RawMessage(`{"cost": 1.50}`)}
 }
 
-func (h *topicsHeard) CreateTopic(_ context.Context, n adapter.NewTopic) (rule.Topic, error) {
+func (h *topicsHeard) CreateTopic(_ context.Context, n adapter.TopicRequest) (rule.Topic, error) {
 	h.topic = append(h.topic, n)
 	return fixedTopic(), nil
 }
@@ -57,7 +57,7 @@ func (h *topicsHeard) ListTopics(_ context.Context, agent string, p adapter.Page
 	return adapter.List([]rule.Topic{fixedTopic()}), 11, nil
 }
 
-func (h *topicsHeard) Say(_ context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
+func (h *topicsHeard) Say(_ context.Context, n adapter.InteractionRequest) (rule.Interaction, error) {
 	h.said = append(h.said, n)
 	said := fixedInteraction()
 	said.Role, said.Input, said.AdditionalInput, said.Output, said.AdditionalOutput = n.Role, n.Input, n.AdditionalInput, nil, nil
@@ -138,7 +138,7 @@ func TestWhatTopicsAreAsked(t *testing.T) {
 	req.Header.Set("Idempotency-Key", "once")
 	s.send(req)
 	ref := adapter.TopicRef{Agent: "main", ID: "t", Flavour: FlavourTopic}
-	want := []adapter.NewInteraction{
+	want := []adapter.InteractionRequest{
 		{Ref: ref, Role: "user", Input: &input, AdditionalInput: json.RawMessage(`{"derive_task":false}`), Derive: &no},
 		{Ref: ref, Role: "system", Input: &input, AdditionalInput: json.RawMessage(`{"derive_task":true}`), Derive: &yes},
 		{Ref: ref, Role: "user", AdditionalInput: json.RawMessage(`{"derive_task":null}`)},
@@ -147,7 +147,7 @@ func TestWhatTopicsAreAsked(t *testing.T) {
 	if diff := cmp.Diff(want, heard.said); diff != "" {
 		t.Errorf("interactions (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]adapter.NewTopic{{Agent: "other", Name: &name, AdditionalInput: json.RawMessage(`{"a":1}`)}}, heard.topic); diff != "" {
+	if diff := cmp.Diff([]adapter.TopicRequest{{Agent: "other", Name: &name, AdditionalInput: json.RawMessage(`{"a":1}`)}}, heard.topic); diff != "" {
 		t.Errorf("topics (-want +got):\n%s", diff)
 	}
 }

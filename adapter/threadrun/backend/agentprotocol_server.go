@@ -15,10 +15,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// plain are the phases of a run on a server that has only the routes of the Agent Protocol 0.1.6: agents, threads, and
-// runs that are not below a thread. Such a server tells no checkpoints and takes no answer to a question, and nothing
-// promises that a stream is repeated: a stream that broke is not gone back to, the run is waited for.
-type plain struct {
+// agentProtocolClient are the phases of a run on a server that has only the routes of the Agent Protocol 0.1.6: agents,
+// threads, and runs that are not below a thread. Such a server tells no checkpoints and takes no answer to a question,
+// and nothing promises that a stream is repeated: a stream that broke is not gone back to, the run is waited for.
+type agentProtocolClient struct {
 	*job
 	requests requests
 	thread   *thread
@@ -32,7 +32,7 @@ type plain struct {
 const profilePlain = "agentprotocol"
 
 // step is drive.step for such a server.
-func (p *plain) step(at phase) (phase, error) {
+func (p *agentProtocolClient) step(at phase) (phase, error) {
 	switch at {
 	case pickingUp:
 		return p.pickUp()
@@ -48,7 +48,7 @@ func (p *plain) step(at phase) (phase, error) {
 	return ended, p.wait()
 }
 
-func (p *plain) pickUp() (phase, error) {
+func (p *agentProtocolClient) pickUp() (phase, error) {
 	o := &p.t.Run.Options
 	if p.t.Resume || set(o.Update) != nil || set(o.Goto) != nil || len(o.InterruptBefore)+len(o.InterruptAfter) > 0 {
 		return ended, mapping.Errorf(mapping.Upstream, mapping.CodeNotSupported,
@@ -58,14 +58,14 @@ func (p *plain) pickUp() (phase, error) {
 	switch {
 	case p.logged(p.link.RemoteRun):
 		return waiting, nil
-	case p.t.Open:
+	case p.t.InDoubt:
 		return searching, nil
 	}
 	return preparing, nil
 }
 
 // makeThread is thread.open: the state goes in by PATCH, else with the input.
-func (p *plain) makeThread() error {
+func (p *agentProtocolClient) makeThread() error {
 	if p.link.Remote != "" && p.t.Graph.Values == nil {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (b *backend) patchPlain(ctx context.Context, link mapping.Link, values json
 }
 
 // start sends the run once. A server without /runs/stream is asked to answer when the run has ended.
-func (p *plain) start() (phase, error) {
+func (p *agentProtocolClient) start() (phase, error) {
 	body := p.request()
 	begun := time.Now()
 	resp, err := p.stream.open(http.MethodPost, "/runs/stream", body, "")
@@ -116,13 +116,13 @@ func (p *plain) start() (phase, error) {
 	case err != nil:
 		return ended, err
 	}
-	p.b.created.Took(time.Since(begun))
+	p.b.created.Observe(time.Since(begun))
 	p.stream.hear(resp)
 	return reading, p.began(runOf(resp.Header))
 }
 
 // read takes what the stream has. Whatever it lacks is waited for.
-func (p *plain) read() error {
+func (p *agentProtocolClient) read() error {
 	err := p.stream.read()
 	if e := (*runError)(nil); errors.As(err, &e) {
 		return p.agentError(e.said)
@@ -133,7 +133,7 @@ func (p *plain) read() error {
 	return nil
 }
 
-func (p *plain) request() plainCreate {
+func (p *agentProtocolClient) request() plainCreate {
 	return plainCreate{
 		Agent: p.target.id, Thread: p.link.Remote, Input: set(p.t.Input.Raw), Config: p.requests.config(false), Metadata: p.requests.metadata(),
 		StreamMode:   []string{"values", "messages", "updates", "custom"},
@@ -142,7 +142,7 @@ func (p *plain) request() plainCreate {
 }
 
 // startAndWait runs by POST /runs/wait.
-func (p *plain) startAndWait(body plainCreate) (phase, error) {
+func (p *agentProtocolClient) startAndWait(body plainCreate) (phase, error) {
 	body.StreamMode = nil
 	var res plainResult
 	begun := time.Now()
@@ -155,13 +155,13 @@ func (p *plain) startAndWait(body plainCreate) (phase, error) {
 	case err != nil:
 		return ended, err
 	}
-	p.b.created.Took(time.Since(begun))
+	p.b.created.Observe(time.Since(begun))
 	return ended, p.emitResult(res)
 }
 
 // findLostRun looks for the run of a POST whose answer was lost, or, where nothing broke, that a process may have sent
 // before it died.
-func (p *plain) findLostRun() error {
+func (p *agentProtocolClient) findLostRun() error {
 	found, err := p.inquiry.until(p.find)
 	if err != nil || !found {
 		return p.inquiry.unresolved(p.broke, err)
@@ -169,7 +169,7 @@ func (p *plain) findLostRun() error {
 	return nil
 }
 
-func (p *plain) find(ctx context.Context) (bool, error) {
+func (p *agentProtocolClient) find(ctx context.Context) (bool, error) {
 	var list []runWire
 	body := map[string]any{"metadata": map[string]string{runKey: p.t.Run.ID}, "limit": 10}
 	if err := p.b.http.askJSON(ctx, "/runs/search", body, &list); err != nil {
@@ -186,7 +186,7 @@ func (p *plain) find(ctx context.Context) (bool, error) {
 
 // wait asks for the run's result, again and again while it goes on: an answer may be cut off by whatever stands
 // between.
-func (p *plain) wait() error {
+func (p *agentProtocolClient) wait() error {
 	if p.link.RemoteRun == "" {
 		if found, err := p.inquiry.until(p.find); err != nil || !found {
 			return p.unknown(errors.Join(orSilent(nil), err))
@@ -212,14 +212,14 @@ func (p *plain) wait() error {
 }
 
 // result waits as long as it takes: the run's context ends it.
-func (p *plain) result(path string) (res plainResult, err error) {
+func (p *agentProtocolClient) result(path string) (res plainResult, err error) {
 	call := &upstream.Call{Method: http.MethodGet, Path: path, Operation: upstream.OpFollow}
 	return res, p.b.http.waitJSON(p.ctx, call, nil, &res)
 }
 
 // emitResult tells the result. The run's id stands for the checkpoint that such a server does not name: it says that
 // both sides agreed after that run.
-func (p *plain) emitResult(res plainResult) error {
+func (p *agentProtocolClient) emitResult(res plainResult) error {
 	if err := p.began(res.Run.ID); err != nil {
 		return err
 	}
@@ -243,12 +243,12 @@ func (p *plain) emitResult(res plainResult) error {
 	return p.emit(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}})
 }
 
-func (p *plain) outcome(res plainResult) (mapping.Outcome, error) {
+func (p *agentProtocolClient) outcome(res plainResult) (mapping.Outcome, error) {
 	switch res.Run.Status {
 	case "success":
 		return mapping.Outcome{Status: mapping.RunSuccess}, nil
 	case "interrupted":
-		out, names := mapping.Outcome{Status: mapping.RunInterrupted}, p.frames.namer()
+		out, names := mapping.Outcome{Status: mapping.RunInterrupted}, p.frames.questionIDs()
 		for _, w := range res.Interrupts {
 			out.Interrupts = append(out.Interrupts, w.question(names.id(w), p.frames.askers[w.id()], ""))
 		}

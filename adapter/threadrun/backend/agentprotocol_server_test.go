@@ -142,7 +142,7 @@ func TestPlainServerIsDetectedAndPickedUp(t *testing.T) {
 	for n := 1; n < len(first.Events); n++ {
 		task := adaptertest.NewTask(nil)
 		task.After = first.Events[:n]
-		task.Link, task.Open = linkOf(adaptertest.Trace{Events: task.After}), true
+		task.Link, task.InDoubt = linkOf(adaptertest.Trace{Events: task.After}), true
 		tr := adaptertest.Collect(within(t), b, task, 0)
 		wantSuccess(t, tr)
 	}

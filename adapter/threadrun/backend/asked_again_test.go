@@ -46,7 +46,7 @@ func TestQuestionsOfADeadProcess(t *testing.T) {
 					continue
 				}
 				next := task
-				next.Open, next.After, next.Link = true, died.Events, linkOf(died)
+				next.InDoubt, next.After, next.Link = true, died.Events, linkOf(died)
 				tr := adaptertest.Collect(within(t), b, next, 0)
 				if d := cmp.Diff(want, asked(tr)); d != "" || tr.Err != nil {
 					t.Errorf("it died behind event %d: %v, %s", n, tr.Err, d)

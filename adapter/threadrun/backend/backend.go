@@ -26,7 +26,7 @@ type backend struct {
 	tells   mapping.Capabilities
 	// separate: the server was found not to make a thread with its first run.
 	separate atomic.Bool
-	created  adapter.Longest // from a request for a run to the beginning of its answer
+	created  adapter.MaxLatency // from a request for a run to the beginning of its answer
 }
 
 // pauses are the waiting times of the backend; tests shorten them.

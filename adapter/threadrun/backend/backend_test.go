@@ -332,11 +332,11 @@ func TestSeedFallsBackToTheInput(t *testing.T) {
 		`{"messages":[{"id":"h1","type":"human","content":"one"},{"id":"h2","type":"human","content":"two"}],"files":{"/a":"1","/b":"2"},"n":1}`)
 
 	task.Input.Raw = json.RawMessage(`[1]`)
-	if tr := run(t, a, task); tr.Code() != mapping.CodeNotPortable {
+	if tr := run(t, a, task); tr.Code() != mapping.CodeIncompatibleState {
 		t.Errorf("an input that is no object: %v", tr.Err)
 	}
 	task.Resume = true
-	if tr := run(t, a, task); tr.Code() != mapping.CodeNotPortable {
+	if tr := run(t, a, task); tr.Code() != mapping.CodeIncompatibleState {
 		t.Errorf("an answer on a fresh thread: %v", tr.Err)
 	}
 }
@@ -386,7 +386,7 @@ func TestLockstepPickedUpInMidStep(t *testing.T) {
 				two := adaptertest.Collect(within(t), b, task, c.n)
 				task.After = append(append([]mapping.Event{}, task.After...), two.Events...)
 			}
-			task.Open = true
+			task.InDoubt = true
 			tr := adaptertest.Collect(within(t), b, task, 0)
 			if tr.Err != nil || a.Work() != c.runs || nodesOf(tr) != c.want {
 				t.Errorf("updates of %q, %d runs, error %v", nodesOf(tr), a.Work(), tr.Err)

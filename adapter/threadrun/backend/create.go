@@ -72,7 +72,7 @@ func (c *creation) send(body runCreate) (*http.Response, error) {
 		resp, err := c.stream.open(http.MethodPost, path, body, "")
 		switch {
 		case err == nil:
-			c.b.created.Took(time.Since(begun))
+			c.b.created.Observe(time.Since(begun))
 			return resp, nil
 		case c.ctx.Err() != nil:
 			return nil, err
@@ -86,7 +86,7 @@ func (c *creation) send(body runCreate) (*http.Response, error) {
 		case try == len(c.b.pause.busy), !busy(err) && try+1 == upstream.Tries:
 			return nil, c.gaveUp(err)
 		}
-		wait := adapter.Spread(c.b.pause.busy[try])
+		wait := adapter.Jitter(c.b.pause.busy[try])
 		if upstream.Untouched(err) && upstream.Status(err) != 0 {
 			wait = upstream.Wait(err, try+1)
 		}

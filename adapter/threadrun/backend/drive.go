@@ -24,7 +24,7 @@ type drive struct {
 	frames   translator
 	stream   stream
 	outcome  outcome
-	plain    plain
+	plain    agentProtocolClient
 	backoff  backoff
 	failure  errorWire // what the agent says of a run that ended in error
 }
@@ -38,7 +38,7 @@ func newDrive(ctx context.Context, b *backend, t *adapter.Assignment, yield func
 	s.stream = stream{job: j, frames: &s.frames}
 	s.creation = creation{job: j, inquiry: &s.inquiry, stream: &s.stream}
 	s.outcome = outcome{job: j, names: &s.names, frames: &s.frames, stream: &s.stream}
-	s.plain = plain{job: j, requests: s.requests, thread: &s.thread, inquiry: &s.inquiry, frames: &s.frames, stream: &s.stream}
+	s.plain = agentProtocolClient{job: j, requests: s.requests, thread: &s.thread, inquiry: &s.inquiry, frames: &s.frames, stream: &s.stream}
 	return s
 }
 
@@ -69,7 +69,7 @@ func (s *drive) move(next phase) error {
 	if err := table.mayFollow(s.phase, next); err != nil {
 		return err
 	}
-	if log := s.b.log.Check(zap.DebugLevel, "a run goes on to its next phase"); log != nil {
+	if log := s.b.log.Check(zap.DebugLevel, "run phase changed"); log != nil {
 		log.Write(zap.String("run", s.t.Run.ID), zap.Stringer("from", s.phase), zap.Stringer("to", next))
 	}
 	s.phase = next
@@ -118,10 +118,10 @@ func (s *drive) locate() (next phase, err error) {
 func (s *drive) pickUp() (phase, error) {
 	s.frames.replay()
 	switch {
-	case s.t.OneStep && !s.t.Open && s.parked():
+	case s.t.OneStep && !s.t.InDoubt && s.parked():
 		s.frames.told.forget()
 		return continuing, nil
-	case !s.t.Open && !s.linked():
+	case !s.t.InDoubt && !s.linked():
 		return preparing, nil // nothing was sent
 	case !s.t.OneStep && s.logged(s.link.RemoteRun):
 		s.inquiry.took = s.link.RemoteRun

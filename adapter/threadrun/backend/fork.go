@@ -2,6 +2,7 @@ package backend
 
 import (
 	"encoding/json"
+
 	"github.com/apbridge/apbridge/mapping/rawjson"
 
 	"github.com/apbridge/apbridge/adapter"

@@ -34,7 +34,7 @@ func TestForkOfADeadProcessIsFound(t *testing.T) {
 	task, history := forking(adaptertest.Collect(within(t), b, adaptertest.NewTask(nil), 0))
 	a.Canned = history
 	died := adaptertest.Collect(within(t), b, task, 0)
-	task.Open = true
+	task.InDoubt = true
 	tr := adaptertest.Collect(within(t), b, task, 0)
 	if tr.Err != nil || a.Work() != 2 || linkOf(tr).RemoteRun != linkOf(died).RemoteRun {
 		t.Errorf("error %v, %d runs, %+v; want that of %+v", tr.Err, a.Work(), linkOf(tr), linkOf(died))

@@ -105,7 +105,7 @@ func (c *client) decode(call *upstream.Call, raw []byte, v any) error {
 func (c *client) withoutNaN(raw []byte) ([]byte, bool) {
 	read, ok := rawjson.WithoutNaN(raw)
 	if ok {
-		c.nan.Do(func() { c.log.Warn("NaN or Infinity of an agent read as null", zap.String("agent", c.agent)) })
+		c.nan.Do(func() { c.log.Warn("agent sent NaN or Infinity; read as null", zap.String("agent", c.agent)) })
 	}
 	return read, ok
 }

@@ -16,7 +16,7 @@ var idKey = []byte(`_id"`)
 // names puts the bridge's own ids where the agent names its own.
 type names struct {
 	*job
-	points points
+	points checkpointIDs
 	newest string // what the bridge calls the newest checkpoint, where it was named here
 }
 
@@ -86,13 +86,13 @@ func isText(data []byte, text string) bool {
 	return len(data) > n+1 && data[0] == '"' && string(data[1:n+1]) == text && data[n+1] == '"'
 }
 
-// points are pairs of ids of one checkpoint, the agent's and the bridge's, the newest last. Frames name none but the
-// newest few.
-type points [][2]string
+// checkpointIDs are pairs of ids of one checkpoint, the agent's and the bridge's, the newest last. Frames name none but
+// the newest few.
+type checkpointIDs [][2]string
 
 const pointsKept = 4
 
-func (p *points) note(theirs, ours string) {
+func (p *checkpointIDs) note(theirs, ours string) {
 	if theirs == "" || ours == "" {
 		return
 	}

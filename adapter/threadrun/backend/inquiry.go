@@ -50,7 +50,7 @@ func (q *inquiry) pickUp() (*runWire, error) {
 	switch {
 	case err != nil:
 		return nil, q.unresolved(nil, err)
-	case run == nil && q.t.Open:
+	case run == nil && q.t.InDoubt:
 		return nil, q.unresolved(nil, nil)
 	case run == nil && !linked:
 		q.link = q.t.Link
@@ -73,7 +73,7 @@ func (q *inquiry) lookUp(broke error) error {
 // inDoubt reports whether the request for the next step may have been sent by a process that died: it had come as far
 // as this one, which has read the run that was picked up.
 func (q *inquiry) inDoubt() bool {
-	return q.t.Open && q.took != "" && q.took == q.link.RemoteRun
+	return q.t.InDoubt && q.took != "" && q.took == q.link.RemoteRun
 }
 
 // findRun looks for an upstream run of this run other than the one before; nil when there is none. mustBeThere: a
@@ -98,7 +98,7 @@ func (q *inquiry) findRun(before string, mustBeThere bool) (run *runWire, err er
 // until looks until something is found or the time for it is over, also across looks that the server does not answer;
 // err is that of the last one then. step_timeout bounds it, and begins anew after it.
 func (q *inquiry) until(look func(context.Context) (bool, error)) (found bool, err error) {
-	ctx, d := q.ctx, max(q.b.created.Longest(), q.b.pause.settle)
+	ctx, d := q.ctx, max(q.b.created.Max(), q.b.pause.settle)
 	if most := q.b.up.Config.StepTimeout; q.alarm != nil {
 		q.alarm.Stop()
 		defer q.alive()

@@ -56,7 +56,7 @@ func (b *backend) Forget(ctx context.Context, link mapping.Link) error {
 // that leads to the end.
 func (b *backend) UpdateState(ctx context.Context, link mapping.Link, values json.RawMessage, asNode string) (adapter.State, error) {
 	if link.Remote == "" {
-		return adapter.State{}, mapping.Errorf(mapping.Upstream, mapping.CodeNotPortable, "Agent %q has no copy of this thread yet.", b.up.Name)
+		return adapter.State{}, mapping.Errorf(mapping.Upstream, mapping.CodeIncompatibleState, "Agent %q has no copy of this thread yet.", b.up.Name)
 	}
 	if link.Profile == profilePlain {
 		return b.patchPlain(ctx, link, values)

@@ -8,20 +8,21 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// namer gives questions that are read when the run has ended the ids that they were told with. A question to which the
-// server gives no id is the one of the same value that a frame told; one that no frame told is the next of the run.
-type namer struct {
+// questionIDs gives questions that are read when the run has ended the ids that they were told with. A question to
+// which the server gives no id is the one of the same value that a frame told; one that no frame told is the next of
+// the run.
+type questionIDs struct {
 	run  string
 	told []mapping.Interrupt // those without an id of their own that are not found again yet
 	next int
 }
 
-func (tr *translator) namer() *namer {
+func (tr *translator) questionIDs() *questionIDs {
 	own := func(q mapping.Interrupt) bool { return !q.Nameless }
-	return &namer{run: tr.t.Run.ID, told: slices.DeleteFunc(slices.Clone(tr.told.asked), own), next: len(tr.told.asked)}
+	return &questionIDs{run: tr.t.Run.ID, told: slices.DeleteFunc(slices.Clone(tr.told.asked), own), next: len(tr.told.asked)}
 }
 
-func (n *namer) id(w interruptWire) string {
+func (n *questionIDs) id(w interruptWire) string {
 	if id := w.id(); id != "" {
 		return id
 	}

@@ -30,7 +30,7 @@ func TestQuestionsWithoutIDs(t *testing.T) {
 					continue
 				}
 				next := task
-				next.Open, next.After, next.Link = true, died.Events, linkOf(died)
+				next.InDoubt, next.After, next.Link = true, died.Events, linkOf(died)
 				if tr := adaptertest.Collect(within(t), b, next, 0); tr.Err != nil || cmp.Diff(ids(asked(whole)), ids(asked(tr))) != "" {
 					t.Errorf("it died behind event %d: %v, %s, want %s", n, tr.Err, asked(tr), asked(whole))
 				}
@@ -73,7 +73,7 @@ func TestNamerFindsQuestionsByTheirValues(t *testing.T) {
 	for _, value := range []string{`"red?"`, `{"a":1,"b":2}`, `"red?"`} {
 		tr.told.asked = append(tr.told.asked, tr.asks(interruptWire{Value: json.RawMessage(value)}))
 	}
-	n := tr.namer()
+	n := tr.questionIDs()
 	for i, c := range []struct {
 		value string
 		want  int

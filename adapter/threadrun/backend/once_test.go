@@ -116,7 +116,7 @@ func TestA10RunOfADeadProcessIsNotSentAgain(t *testing.T) {
 			p := &lateGateway{agent: a, starts: "/runs/stream"}
 			died := adaptertest.Collect(within(t), before(t, p), adaptertest.NewTask(nil), 0)
 			task := adaptertest.NewTask(nil)
-			task.Open = true
+			task.InDoubt = true
 			if linked {
 				task.After, task.Link = died.Events, linkOf(died)
 			}
@@ -140,7 +140,7 @@ func TestA10NextStepIsNotSentAgain(t *testing.T) {
 			task.After, task.Link = first.Events[:len(first.Events)-1], linkOf(first)
 			second := adaptertest.Collect(within(t), b, task, 0)
 			if open {
-				task.Open = true
+				task.InDoubt = true
 				second = adaptertest.Collect(within(t), b, task, 0)
 			}
 			wantOnce(t, second, p, a.Work, 2)
@@ -160,7 +160,7 @@ func TestA10EmptyStepOfADeadProcess(t *testing.T) {
 	task := adaptertest.NewTask(nil)
 	task.OneStep = true
 	died := adaptertest.Collect(within(t), b, task, 0)
-	task.Open, task.After, task.Link = true, died.Events, linkOf(died)
+	task.InDoubt, task.After, task.Link = true, died.Events, linkOf(died)
 	wantOnce(t, adaptertest.Collect(within(t), b, task, 0), p, a.Work, 2)
 }
 
@@ -207,7 +207,7 @@ func TestA10PlainRunIsNotSentAgain(t *testing.T) {
 			}))
 			task := adaptertest.NewTask(nil)
 			tr := adaptertest.Collect(within(t), b, task, 0)
-			if task.Open = c.open; c.open {
+			if task.InDoubt = c.open; c.open {
 				tr = adaptertest.Collect(within(t), b, task, 0)
 			}
 			wantOnce(t, tr, p, func() int { return a.runs }, 1)

@@ -57,7 +57,7 @@ func comeNext(st stateWire, tasks []taskWire, node string) (come, all int) {
 // open are the open questions of the state that the run has ended with. A frame of the graph that asks has told its
 // namespace; the state knows that of a graph around it.
 func (o *outcome) open(st stateWire) []mapping.Interrupt {
-	list := questions(st, o.frames.namer().id, o.isOpen)
+	list := questions(st, o.frames.questionIDs().id, o.isOpen)
 	for i := range list {
 		list[i].Within = cmp.Or(o.frames.within[list[i].ID], list[i].Within)
 	}

@@ -119,7 +119,7 @@ func (o *outcome) skipStep() error {
 			"Agent %q was stopped after %d steps without any output, %s.", o.b.up.Name, limit, o.t.Run.Options.LimitedBy.Allows(o.b.up.Name))
 	}
 	o.frames.told.forget()
-	o.t.Say, o.t.Graph.Update = nil, nil
+	o.t.StepText, o.t.Graph.Update = nil, nil
 	return nil
 }
 

@@ -57,7 +57,7 @@ func stepwise(before adaptertest.Trace) adapter.Assignment {
 // again is a run whose process died after its request.
 func again(before adaptertest.Trace) adapter.Assignment {
 	task := adaptertest.NewTask(nil)
-	task.Open, task.After, task.Link = true, before.Events, linkOf(before)
+	task.InDoubt, task.After, task.Link = true, before.Events, linkOf(before)
 	return task
 }
 

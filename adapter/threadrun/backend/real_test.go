@@ -293,9 +293,9 @@ func TestRealLockstep(t *testing.T) {
 			t.Errorf("step %d: outcome %+v", i, end)
 		}
 		all.Events = append(all.Events, tr.Events[:len(tr.Events)-1]...)
-		task.After, task.Link, task.Say = all.Events, linkOf(all), &words
+		task.After, task.Link, task.StepText = all.Events, linkOf(all), &words
 		if i == 1 {
-			task.Say = nil
+			task.StepText = nil
 		}
 	}
 	wantTexts(t, texts(t, all), "30", "first done", "also this", "second done", "third done")
@@ -309,7 +309,7 @@ func TestRealPickUp(t *testing.T) {
 	if len(first.Outputs()) == 0 {
 		t.Fatalf("nothing happened in %d events", len(first.Events))
 	}
-	task.After, task.Link, task.Open = first.Events, linkOf(first), true
+	task.After, task.Link, task.InDoubt = first.Events, linkOf(first), true
 	rest := adaptertest.Collect(ctx, b, task, 0)
 	wantSuccess(t, rest)
 	all := adaptertest.Trace{Events: append(first.Events, rest.Events...)}

@@ -118,14 +118,14 @@ func (r requests) goOn(body *runCreate) {
 
 // words are what the client said with the step, as messages; nil when it only said to go on.
 func (r requests) words() json.RawMessage {
-	if r.t.Say == nil {
+	if r.t.StepText == nil {
 		return nil
 	}
-	say := strings.TrimSpace(*r.t.Say)
+	say := strings.TrimSpace(*r.t.StepText)
 	if say == "" || strings.EqualFold(say, "y") || say == strings.TrimSpace(r.t.Input.Text) {
 		return nil
 	}
-	raw, err := json.Marshal([]any{map[string]string{"type": "human", "content": *r.t.Say}})
+	raw, err := json.Marshal([]any{map[string]string{"type": "human", "content": *r.t.StepText}})
 	if err != nil {
 		return nil
 	}

@@ -44,7 +44,7 @@ func refusedState(err error) bool {
 func (th *thread) seedByInput(refused error) error {
 	input, ok := seededInput(th.t.Graph.Values, th.t.Input.Raw)
 	if !ok {
-		return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeNotPortable, Err: refused,
+		return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeIncompatibleState, Err: refused,
 			Message: fmt.Sprintf("The state of this thread cannot be given to agent %q: it refuses a state update, and the run's input cannot carry it.", th.b.up.Name)}
 	}
 	th.t.Input.Raw = input

@@ -90,7 +90,7 @@ func (st *stream) read() error {
 }
 
 // over is what the end of the stream means: nothing, where it was closed as it should be.
-func (st *stream) over(w *endWatch, err error) error {
+func (st *stream) over(w *endWaiter, err error) error {
 	if w.ended() {
 		st.frames.told.over = true
 		return nil
@@ -102,7 +102,7 @@ func (st *stream) over(w *endWatch, err error) error {
 }
 
 // handleFrame tells what a frame says, and has the end of the run watched for.
-func (st *stream) handleFrame(w *endWatch, f sse.Event) error {
+func (st *stream) handleFrame(w *endWaiter, f sse.Event) error {
 	st.alive()
 	if err := st.frames.frame(f); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (st *stream) handleFrame(w *endWatch, f sse.Event) error {
 	return nil
 }
 
-func (st *stream) watchRun(w *endWatch) {
+func (st *stream) watchRun(w *endWaiter) {
 	if st.link.RemoteRun != "" && !st.target.plain {
 		w.watchRun(runPath(st.link.Remote, st.link.RemoteRun))
 	}

@@ -45,7 +45,7 @@ func (th *thread) open() error {
 // making it twice, after an answer that was lost, makes one thread.
 func (th *thread) fresh() error {
 	if th.t.Resume {
-		return mapping.Errorf(mapping.Upstream, mapping.CodeNotPortable,
+		return mapping.Errorf(mapping.Upstream, mapping.CodeIncompatibleState,
 			"The question of agent %q cannot be answered: the thread's state was changed after it was asked, so the agent's own thread no longer fits.", th.b.up.Name)
 	}
 	th.link = mapping.Link{Agent: th.t.Run.Agent, TaskID: th.link.TaskID, Remote: th.id()}

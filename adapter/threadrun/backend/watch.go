@@ -23,11 +23,11 @@ const (
 // quietFor is how long a stream is read on after its run has ended, at the least.
 const quietFor = 20 * time.Millisecond
 
-// endWatch closes a stream whose run has ended. Servers may keep it open: version 1.4.6 of the JavaScript one does so
+// endWaiter closes a stream whose run has ended. Servers may keep it open: version 1.4.6 of the JavaScript one does so
 // for half a second, in which the thread would be busy though its question is asked. It begins to ask when the frames
 // told an end. Frames may still be on their way when the server says that the run has ended, so the stream is left when
 // it has been quiet for as long as that answer took.
-type endWatch struct {
+type endWaiter struct {
 	b      *backend
 	ctx    context.Context // of the stream
 	leave  context.CancelCauseFunc
@@ -38,18 +38,18 @@ type endWatch struct {
 }
 
 // watch watches the stream that was opened last. It must be closed.
-func (st *stream) watch() *endWatch {
-	return &endWatch{b: st.b, ctx: st.ctx, leave: st.leave}
+func (st *stream) watch() *endWaiter {
+	return &endWaiter{b: st.b, ctx: st.ctx, leave: st.leave}
 }
 
 // noted notes that a frame was read; told: it and those before it tell an end.
-func (w *endWatch) noted(told bool) {
+func (w *endWaiter) noted(told bool) {
 	w.frames.Add(1)
 	w.told.Store(told)
 }
 
 // watchRun asks from now on how the run at a path stands.
-func (w *endWatch) watchRun(run string) {
+func (w *endWaiter) watchRun(run string) {
 	if w.asking == nil {
 		w.asking = make(chan struct{})
 		go w.pollRun(run)
@@ -57,16 +57,16 @@ func (w *endWatch) watchRun(run string) {
 }
 
 // leaveSoon closes the stream unless the server does.
-func (w *endWatch) leaveSoon() {
+func (w *endWaiter) leaveSoon() {
 	if w.soon == nil {
 		w.soon = time.AfterFunc(quietFor, func() { w.leave(errRunEnded) })
 	}
 }
 
 // ended reports whether the watch closed the stream.
-func (w *endWatch) ended() bool { return errors.Is(context.Cause(w.ctx), errRunEnded) }
+func (w *endWaiter) ended() bool { return errors.Is(context.Cause(w.ctx), errRunEnded) }
 
-func (w *endWatch) close() {
+func (w *endWaiter) close() {
 	w.leave(nil)
 	if w.soon != nil {
 		w.soon.Stop()
@@ -76,7 +76,7 @@ func (w *endWatch) close() {
 	}
 }
 
-func (w *endWatch) pollRun(run string) {
+func (w *endWaiter) pollRun(run string) {
 	defer close(w.asking)
 	for wait := firstLook; pause.For(w.ctx, wait) == nil; wait = min(2*wait, lastLook) {
 		if !w.told.Load() {
@@ -95,7 +95,7 @@ func (w *endWatch) pollRun(run string) {
 }
 
 // quiet waits until no frame has come for so long; false when the stream was closed before.
-func (w *endWatch) quiet(d time.Duration) bool {
+func (w *endWaiter) quiet(d time.Duration) bool {
 	for {
 		before := w.frames.Load()
 		if pause.For(w.ctx, d) != nil {

@@ -78,7 +78,7 @@ func (s *server) breakOff(a *answer, r *http.Request, err error) error {
 		return err
 	}
 	if r.Context().Err() == nil {
-		s.log.Error("an answer was broken off", zap.String("route", routeOf(r)), zap.Error(err))
+		s.log.Error("response cut off", zap.String("route", routeOf(r)), zap.Error(err))
 	}
 	panic(http.ErrAbortHandler)
 }

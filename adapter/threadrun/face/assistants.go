@@ -19,7 +19,7 @@ func (s assistants) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	o.Needed("graph_id", nil)
-	n := adapter.NewAssistant{
+	n := adapter.AssistantRequest{
 		ID: o.UUID("assistant_id"), Graph: o.Name("graph_id"), Name: o.Name("name"), Description: o.Text("description"),
 		Metadata: o.Object("metadata"), Config: configOf(o), Context: contextOf(o),
 		OrGet: o.Enum("if_exists", "raise", "do_nothing") == "do_nothing", IdempotencyKey: r.Header.Get(adapter.IdempotencyKeyHeader),

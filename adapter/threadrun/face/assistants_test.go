@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func (f *fake) CreateAssistant(_ context.Context, n adapter.NewAssistant) (mapping.Assistant, error) {
+func (f *fake) CreateAssistant(_ context.Context, n adapter.AssistantRequest) (mapping.Assistant, error) {
 	f.note("assistants.create")
 	f.lastQuery = n
 	return mapping.Assistant{ID: uuid(700), Graph: n.Graph, Name: n.Name, Version: 1, CreatedAt: at, UpdatedAt: at}, nil
@@ -58,11 +58,11 @@ func TestAssistantRequestsAreReadWhole(t *testing.T) {
 		{
 			"POST", "/assistants",
 			`{"graph_id":"legacy","config":{"tags":["t"]},"context":{"c":1},"metadata":{"m":1},"assistant_id":"` + uuid(7) + `","if_exists":"do_nothing","name":"n","description":"d"}`,
-			adapter.NewAssistant{
+			adapter.AssistantRequest{
 				ID: uuid(7), Graph: "legacy", Name: "n", Description: "d", Metadata: raw(`{"m":1}`), Config: raw(`{"tags":["t"]}`), Context: raw(`{"c":1}`), OrGet: true,
 			},
 		},
-		{"POST", "/assistants", `{"graph_id":"legacy","config":null,"context":null,"metadata":null,"assistant_id":null,"if_exists":null,"name":null,"description":null}`, adapter.NewAssistant{Graph: "legacy"}},
+		{"POST", "/assistants", `{"graph_id":"legacy","config":null,"context":null,"metadata":null,"assistant_id":null,"if_exists":null,"name":null,"description":null}`, adapter.AssistantRequest{Graph: "legacy"}},
 		{
 			"PATCH", "/assistants/legacy", `{"graph_id":"graph","config":{},"context":{"c":1},"metadata":{"m":1},"name":"n","description":""}`,
 			adapter.AssistantPatch{Graph: text("graph"), Name: text("n"), Description: text(""), Metadata: raw(`{"m":1}`), Config: raw(`{}`), Context: raw(`{"c":1}`)},

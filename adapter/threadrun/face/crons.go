@@ -61,9 +61,9 @@ func (s crons) add(w http.ResponseWriter, r *http.Request, thread string) error 
 type cronBody struct{ *request.Fields }
 
 // read reads a request for a cron: that for a run, and when it is to be made.
-func (o cronBody) read(thread string) adapter.NewCron {
+func (o cronBody) read(thread string) adapter.CronRequest {
 	q := runBody(o).read(thread)
-	n := adapter.NewCron{
+	n := adapter.CronRequest{
 		Run: q.RunRequest, Payload: o.payload(), Schedule: o.Name("schedule"), Timezone: o.Name("timezone"),
 		Enabled: o.Flag("enabled", true), End: o.moment("end_time"), Keep: o.keep(q),
 	}

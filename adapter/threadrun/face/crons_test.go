@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func (f *fake) fill(c *mapping.Cron, n adapter.NewCron) {
+func (f *fake) fill(c *mapping.Cron, n adapter.CronRequest) {
 	c.ThreadID, c.Agent, c.AssistantID = n.Run.ThreadID, n.Run.Agent, mapping.AssistantID(n.Run.Agent)
 	c.Schedule, c.Timezone, c.Enabled, c.Keep, c.End = n.Schedule, n.Timezone, n.Enabled, n.Keep, n.End
 	c.Metadata, c.Payload = n.Run.Metadata, n.Payload
@@ -22,7 +22,7 @@ func (f *fake) fill(c *mapping.Cron, n adapter.NewCron) {
 	f.lastCron = n
 }
 
-func (f *fake) CreateCron(_ context.Context, n adapter.NewCron) (mapping.Cron, error) {
+func (f *fake) CreateCron(_ context.Context, n adapter.CronRequest) (mapping.Cron, error) {
 	f.note("crons.create")
 	c := mapping.Cron{ID: f.newID(), CreatedAt: at, UpdatedAt: at}
 	f.fill(&c, n)
@@ -44,7 +44,7 @@ func (f *fake) SearchCrons(_ context.Context, q adapter.CronQuery) ([]mapping.Cr
 	return f.crons, len(f.crons), nil
 }
 
-func (f *fake) UpdateCron(ctx context.Context, id string, n adapter.NewCron) (mapping.Cron, error) {
+func (f *fake) UpdateCron(ctx context.Context, id string, n adapter.CronRequest) (mapping.Cron, error) {
 	c, err := f.GetCron(ctx, id)
 	if err != nil {
 		return c, err
@@ -77,8 +77,8 @@ func TestCronIsReadWhole(t *testing.T) {
 		t.Fatal(got)
 	}
 	n := f.lastCron
-	want := adapter.NewCron{Schedule: "0 8 * * 1-5", Timezone: "Europe/Berlin", Keep: true, End: time.Date(2030, 1, 31, 7, 0, 0, 0, time.UTC)}
-	if d := cmp.Diff(want, adapter.NewCron{Schedule: n.Schedule, Timezone: n.Timezone, Enabled: n.Enabled, Keep: n.Keep, End: n.End}); d != "" {
+	want := adapter.CronRequest{Schedule: "0 8 * * 1-5", Timezone: "Europe/Berlin", Keep: true, End: time.Date(2030, 1, 31, 7, 0, 0, 0, time.UTC)}
+	if d := cmp.Diff(want, adapter.CronRequest{Schedule: n.Schedule, Timezone: n.Timezone, Enabled: n.Enabled, Keep: n.Keep, End: n.End}); d != "" {
 		t.Error(d)
 	}
 	r := n.Run

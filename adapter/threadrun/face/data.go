@@ -62,7 +62,7 @@ func (s data) export(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Del("Content-Disposition")
 		return err
 	case r.Context().Err() == nil:
-		s.log.Error("an export was broken off", zap.Error(err))
+		s.log.Error("export cut off", zap.Error(err))
 	}
 	panic(http.ErrAbortHandler)
 }
@@ -113,7 +113,7 @@ func (s data) remove(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	e := mapping.Classify(err)
-	s.log.Error("a removal ended early", zap.Error(err))
+	s.log.Error("removal of an owner's data interrupted", zap.Error(err))
 	_ = line(adapter.Removed{Outcome: adapter.IsFailed, Kind: "removal", Why: e.Message}) // the client may be gone
 	return nil
 }

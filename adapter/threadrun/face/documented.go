@@ -19,10 +19,10 @@ var namesOfFields = ownNames()
 
 func ownNames() mapping.Names {
 	names := mapping.NamesOf(RequestFields())
-	names[mapping.MeansStrategy] = "multitask_strategy"
-	names[mapping.MeansExisting] = "if_exists do_nothing"
-	names[mapping.MeansState] = "POST /threads/{thread_id}/state"
-	names[mapping.MeansAssistant] = "POST /assistants"
+	names[mapping.CapStrategy] = "multitask_strategy"
+	names[mapping.CapExisting] = "if_exists do_nothing"
+	names[mapping.CapState] = "POST /threads/{thread_id}/state"
+	names[mapping.CapAssistant] = "POST /assistants"
 	return names
 }
 
@@ -31,27 +31,27 @@ const RequestForRun = "run"
 
 func runRequestFields() []mapping.RequestField {
 	const run = RequestForRun
-	noHint := mapping.Drops("It is a hint that cannot change the result; it is accepted and not used.")
+	noHint := mapping.None("It is a hint that cannot change the result; it is accepted and not used.")
 	return slices.Concat(
 		mapping.BridgedFields(run, "assistant_id", "agent_id", "thread_id", "metadata", "webhook", "multitask_strategy",
 			"on_completion", "on_disconnect", "after_seconds", "if_not_exists", "stream_resumable", "strict_resume"),
-		mapping.Fields(run, mapping.MeansInput, "input"),
-		mapping.Fields(run, mapping.MeansMessages, "messages"),
-		mapping.Fields(run, mapping.MeansCommand, "command"),
-		mapping.Fields(run, mapping.MeansAnswer, "command.resume"),
-		mapping.Fields(run, mapping.MeansUpdate, "command.update"),
-		mapping.Fields(run, mapping.MeansGoto, "command.goto"),
-		mapping.Fields(run, mapping.MeansConfig, "config"),
-		mapping.Fields(run, mapping.MeansRecursionLimit, "config.recursion_limit"),
-		mapping.Fields(run, mapping.MeansConfigurable, "config.configurable"),
-		mapping.Fields(run, mapping.MeansTags, "config.tags"),
-		mapping.Fields(run, mapping.MeansContext, "context"),
-		mapping.Fields(run, mapping.MeansStreamModes, "stream_mode"),
-		mapping.Fields(run, mapping.MeansSubgraphs, "stream_subgraphs"),
-		mapping.Fields(run, mapping.MeansStopBefore, "interrupt_before"),
-		mapping.Fields(run, mapping.MeansStopAfter, "interrupt_after"),
-		mapping.Fields(run, mapping.MeansFork, "checkpoint", "checkpoint_id"),
-		mapping.SettledFields(run, noHint, "durability", "checkpoint_during", "feedback_keys", "langsmith_tracer"),
+		mapping.Fields(run, mapping.CapInput, "input"),
+		mapping.Fields(run, mapping.CapMessages, "messages"),
+		mapping.Fields(run, mapping.CapCommand, "command"),
+		mapping.Fields(run, mapping.CapAnswer, "command.resume"),
+		mapping.Fields(run, mapping.CapUpdate, "command.update"),
+		mapping.Fields(run, mapping.CapGoto, "command.goto"),
+		mapping.Fields(run, mapping.CapConfig, "config"),
+		mapping.Fields(run, mapping.CapRecursionLimit, "config.recursion_limit"),
+		mapping.Fields(run, mapping.CapConfigurable, "config.configurable"),
+		mapping.Fields(run, mapping.CapTags, "config.tags"),
+		mapping.Fields(run, mapping.CapContext, "context"),
+		mapping.Fields(run, mapping.CapStreamModes, "stream_mode"),
+		mapping.Fields(run, mapping.CapSubgraphs, "stream_subgraphs"),
+		mapping.Fields(run, mapping.CapStopBefore, "interrupt_before"),
+		mapping.Fields(run, mapping.CapStopAfter, "interrupt_after"),
+		mapping.Fields(run, mapping.CapFork, "checkpoint", "checkpoint_id"),
+		mapping.FixedFields(run, noHint, "durability", "checkpoint_during", "feedback_keys", "langsmith_tracer"),
 	)
 }
 
@@ -59,12 +59,12 @@ func runRequestFields() []mapping.RequestField {
 func foundLost() []mapping.RequestField {
 	const run = RequestForRun
 	return slices.Concat(
-		mapping.Fields(run, mapping.MeansTranscript, "transcript"),
-		mapping.Fields(run, mapping.MeansItems, "memory.items"),
-		mapping.Fields(run, mapping.MeansLinks, "messages.links"),
-		mapping.Fields(run, mapping.MeansParts, "messages.parts"),
-		mapping.Fields(run, mapping.MeansSpeaker, "messages.name"),
-		mapping.Fields(run, mapping.MeansRemarks, "messages.metadata"),
+		mapping.Fields(run, mapping.CapTranscript, "transcript"),
+		mapping.Fields(run, mapping.CapItems, "memory.items"),
+		mapping.Fields(run, mapping.CapLinks, "messages.links"),
+		mapping.Fields(run, mapping.CapParts, "messages.parts"),
+		mapping.Fields(run, mapping.CapSpeaker, "messages.name"),
+		mapping.Fields(run, mapping.CapRemarks, "messages.metadata"),
 	)
 }
 
@@ -72,10 +72,10 @@ func threadRequestFields() []mapping.RequestField {
 	const patch, update = "thread patch", "state update"
 	return slices.Concat(
 		mapping.BridgedFields("thread", "thread_id", "metadata", "if_exists", "ttl", "supersteps"),
-		mapping.Fields(patch, mapping.MeansState, "values", "messages"),
+		mapping.Fields(patch, mapping.CapState, "values", "messages"),
 		mapping.BridgedFields(patch, "metadata", "checkpoint", "ttl"),
-		mapping.Fields(update, mapping.MeansState, "values"),
-		mapping.Fields(update, mapping.MeansAuthor, "as_node"),
+		mapping.Fields(update, mapping.CapState, "values"),
+		mapping.Fields(update, mapping.CapAuthor, "as_node"),
 		mapping.BridgedFields(update, "checkpoint", "checkpoint_id"),
 	)
 }

@@ -45,7 +45,7 @@ type fake struct {
 	losses    []mapping.Loss
 	lastRun   adapter.RunRequest
 	lastQuery any
-	lastCron  adapter.NewCron
+	lastCron  adapter.CronRequest
 	cancelled chan string
 	breakAt   int // reading events fails after so many
 	readers   int // how often events were read

@@ -19,7 +19,7 @@ type protocolRoutes struct{ *server }
 // protocol is the streaming protocol over this face's service.
 func (s protocolRoutes) protocol() *protocol.Server {
 	return &protocol.Server{
-		Service: s.svc, Start: s.startRun, Log: s.log, Beat: s.beat(),
+		Service: s.svc, Start: s.startRun, Log: s.log, Heartbeat: s.beat(),
 		Depth: s.face.Limits.MaxJSONDepth, Message: int64(s.face.Limits.Body),
 		Names: namesOfFields,
 	}

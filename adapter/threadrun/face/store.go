@@ -37,7 +37,7 @@ func (s items) put(w http.ResponseWriter, r *http.Request) error {
 }
 
 // lostIn says in the answer's header what of a request is followed in part.
-func lostIn(w http.ResponseWriter) adapter.Lost {
+func lostIn(w http.ResponseWriter) adapter.OnLoss {
 	return func(l mapping.Loss) { w.Header().Set("X-Apbridge-Unsupported", mapping.LossHeader([]mapping.Loss{l})) }
 }
 

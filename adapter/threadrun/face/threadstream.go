@@ -72,7 +72,7 @@ type threadStream struct {
 func (ts *threadStream) serve(w http.ResponseWriter, r *http.Request) error {
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
-	defer adapter.Lasting(ctx)()
+	defer adapter.MarkLongLived(ctx)()
 	ts.out = sse.NewStream(w, ts.s.beat(), stop)
 	defer ts.out.Close()
 	err := ts.pump(ctx)

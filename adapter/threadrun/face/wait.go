@@ -151,7 +151,7 @@ func (s cancels) left(ctx context.Context, ref adapter.RunRef, cancel bool) {
 	}
 	err := s.svc.CancelRun(context.WithoutCancel(ctx), ref, adapter.CancelOptions{Reason: mapping.CancelledOnDisconnect})
 	if err != nil && !isClass(err, mapping.Conflict) && !isNotFound(err) {
-		s.log.Warn("run of a client that left was not cancelled", zap.String("run", ref.RunID), zap.Error(err))
+		s.log.Warn("run of a disconnected client was not cancelled", zap.String("run", ref.RunID), zap.Error(err))
 	}
 }
 

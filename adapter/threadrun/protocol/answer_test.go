@@ -49,7 +49,7 @@ func stream(t *testing.T) *streamed {
 	ctx, leave := context.WithCancel(t.Context())
 	st := &streamed{newWorld(), &answer{head: http.Header{}}, leave, make(chan error, 1), logged}
 	s := st.server()
-	s.Beat, s.Log = time.Second, zap.New(core)
+	s.Heartbeat, s.Log = time.Second, zap.New(core)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "/", nil)
 	if err != nil {
 		t.Fatal(err)

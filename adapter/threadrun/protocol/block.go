@@ -22,7 +22,7 @@ type block struct {
 	index     int
 	text      strings.Builder // or the arguments of a call, as JSON
 	id, name  string          // of a call
-	args      braces          // of a call that comes in pieces
+	args      jsonDepth       // of a call that comes in pieces
 	whole     json.RawMessage
 	atOnce    bool // it came at once
 	begun     bool

@@ -51,7 +51,7 @@ var operations = map[string]struct {
 
 // verbs are what those commands do that do more than read.
 var verbs = map[string]mapping.Verb{
-	"run.start": mapping.Made, "input.respond": mapping.Answered, "input.inject": mapping.Changed, "state.fork": mapping.Changed,
+	"run.start": mapping.Created, "input.respond": mapping.Answered, "input.inject": mapping.Changed, "state.fork": mapping.Changed,
 }
 
 // kinds are what those commands do it to.
@@ -134,10 +134,10 @@ func malformed() error {
 func (c *command) reply(run operation, usual Spelling) ([]byte, error) {
 	var result func(w *writer)
 	var err error
-	mapping.NoteObject(c.ctx, "thread", c.thread)
+	mapping.AddAuditObject(c.ctx, "thread", c.thread)
 	if verb, ok := verbs[c.method]; ok {
-		mapping.NoteVerb(c.ctx, verb)
-		mapping.NoteKind(c.ctx, kinds[c.method])
+		mapping.SetAuditVerb(c.ctx, verb)
+		mapping.SetAuditKind(c.ctx, kinds[c.method])
 	}
 	if c.before, err = c.s.through(c.ctx, c.thread); err == nil {
 		result, err = c.carryOut(run)

@@ -68,7 +68,7 @@ func (c *command) said() json.RawMessage {
 // start starts a run with the further params that a command may have for it. It waits for its turn where the thread is
 // busy, unless the command says otherwise.
 func (c *command) start(r *request) (*mapping.Run, error) {
-	if err := adapter.RoomOf(c.ctx).Short(); err != nil {
+	if err := adapter.MemoryBudgetOf(c.ctx).Exhausted(); err != nil {
 		return nil, err
 	}
 	w := &rawjson.Writer{}

@@ -30,7 +30,7 @@ var byCode = map[string]string{
 	codeSubscription:               errSubscription,
 	codeNamespace:                  errNamespace,
 	codeInterrupt:                  errInterrupt,
-	mapping.CodeNothingToResume:    errInterrupt,
+	mapping.CodeNoPendingInterrupt: errInterrupt,
 	mapping.CodeThreadNotFound:     errRun,
 	mapping.CodeRunNotFound:        errRun,
 	mapping.CodeCheckpointNotFound: errCheckpoint,

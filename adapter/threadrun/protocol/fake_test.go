@@ -92,7 +92,7 @@ func (w *world) make(id string) {
 func (w *world) server() *Server {
 	return &Server{
 		Service: w,
-		Start:   w.start, Log: zap.NewNop(), Depth: 50, Message: 1 << 20, Beat: time.Minute,
+		Start:   w.start, Log: zap.NewNop(), Depth: 50, Message: 1 << 20, Heartbeat: time.Minute,
 	}
 }
 

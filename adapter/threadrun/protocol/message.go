@@ -24,7 +24,7 @@ type message struct {
 }
 
 // addChunk tells what a chunk, or a whole message, adds.
-func (m *message) addChunk(out *teller, chunk json.RawMessage) {
+func (m *message) addChunk(out *emitter, chunk json.RawMessage) {
 	m.start(out, chunk)
 	pieces := rawjson.ElementsOf(member(chunk, "tool_call_chunks"))
 	calls := rawjson.ElementsOf(member(chunk, "tool_calls"))
@@ -69,7 +69,7 @@ func isLast(chunk json.RawMessage) bool {
 
 // complete adds the pieces that have not come yet, from the whole message. An agent may send them after its node's
 // output, which has the whole message and ends it here.
-func (m *message) complete(out *teller, whole json.RawMessage) {
+func (m *message) complete(out *emitter, whole json.RawMessage) {
 	for _, kind := range []string{blockReasoning, blockText} {
 		said := ""
 		if text := m.texts[kind]; text != nil {
@@ -110,7 +110,7 @@ func textOf(content json.RawMessage, kind string) string {
 }
 
 // send emits an event of the message. SDKs tell messages that are streamed at the same time apart by run_id.
-func (m *message) send(out *teller, name string, members func(w *writer)) {
+func (m *message) send(out *emitter, name string, members func(w *writer)) {
 	out.send(channelMessages, m.namespace, func(w *writer) {
 		w.open().text("event", name)
 		members(w)
@@ -118,7 +118,7 @@ func (m *message) send(out *teller, name string, members func(w *writer)) {
 	})
 }
 
-func (m *message) start(out *teller, chunk json.RawMessage) {
+func (m *message) start(out *emitter, chunk json.RawMessage) {
 	if m.begun {
 		return
 	}
@@ -131,7 +131,7 @@ func (m *message) start(out *teller, chunk json.RawMessage) {
 
 // content is a text, or a list of blocks. Calls of tools that stand in it are left out where the message has them
 // beside it.
-func (m *message) content(out *teller, content json.RawMessage, calls bool) {
+func (m *message) content(out *emitter, content json.RawMessage, calls bool) {
 	if rawjson.Kind(content) == '"' {
 		m.grow(out, "text", blockText, rawjson.TextOf(content))
 		return
@@ -141,7 +141,7 @@ func (m *message) content(out *teller, content json.RawMessage, calls bool) {
 	}
 }
 
-func (m *message) part(out *teller, b json.RawMessage, calls bool) {
+func (m *message) part(out *emitter, b json.RawMessage, calls bool) {
 	index := string(member(b, "index"))
 	switch kind := rawjson.GetText(b, "type"); kind {
 	case "text":
@@ -166,7 +166,7 @@ func (m *message) part(out *teller, b json.RawMessage, calls bool) {
 
 // grow adds a text to the last block where that has the key. A text that goes on after another block is a block of its
 // own.
-func (m *message) grow(out *teller, key, kind, text string) {
+func (m *message) grow(out *emitter, key, kind, text string) {
 	if text == "" {
 		return
 	}
@@ -183,7 +183,7 @@ func (m *message) grow(out *teller, key, kind, text string) {
 }
 
 // piece is a piece of a call of a tool.
-func (m *message) piece(out *teller, p json.RawMessage) {
+func (m *message) piece(out *emitter, p json.RawMessage) {
 	id, name, args := rawjson.GetText(p, "id"), rawjson.GetText(p, "name"), rawjson.GetText(p, "args")
 	key := "call" + string(member(p, "index"))
 	if member(p, "index") == nil {
@@ -204,7 +204,7 @@ func (m *message) piece(out *teller, p json.RawMessage) {
 }
 
 // call is a whole call of a tool. It was told in pieces, where there is a block of its id.
-func (m *message) call(out *teller, c json.RawMessage) {
+func (m *message) call(out *emitter, c json.RawMessage) {
 	id, name := rawjson.GetText(c, "id"), rawjson.GetText(c, "name")
 	if m.blocks.hasCall(id) {
 		return
@@ -215,13 +215,13 @@ func (m *message) call(out *teller, c json.RawMessage) {
 }
 
 // whole is a block that is told at once.
-func (m *message) whole(out *teller, b json.RawMessage) {
+func (m *message) whole(out *emitter, b json.RawMessage) {
 	m.blocks.add(&block{kind: blockWhole, whole: b, atOnce: true})
 	m.advance(out)
 }
 
 // advance tells what may be told by now of the blocks that have come.
-func (m *message) advance(out *teller) {
+func (m *message) advance(out *emitter) {
 	for len(m.blocks.open) > 0 {
 		b := m.blocks.open[0]
 		m.emitBlock(out, b)
@@ -233,7 +233,7 @@ func (m *message) advance(out *teller) {
 }
 
 // emitBlock tells what has come of the first block since it was told last.
-func (m *message) emitBlock(out *teller, b *block) {
+func (m *message) emitBlock(out *emitter, b *block) {
 	index := int64(b.index)
 	if !b.begun {
 		b.begun = true
@@ -264,14 +264,14 @@ func writeDelta(w *writer, kind, text string) {
 }
 
 // close ends the first block.
-func (m *message) close(out *teller, b *block) {
+func (m *message) close(out *emitter, b *block) {
 	m.blocks.shift()
 	index, content := int64(b.index), b.final()
 	m.send(out, "content-block-finish", func(w *writer) { w.int("index", index).raw("content", content) })
 }
 
 // finish ends the message.
-func (m *message) finish(out *teller) {
+func (m *message) finish(out *emitter) {
 	for _, b := range m.blocks.open {
 		m.emitBlock(out, b)
 		m.close(out, b)

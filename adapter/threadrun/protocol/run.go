@@ -13,25 +13,25 @@ import (
 
 // runView is what the events of a run depend on beside the entry at hand.
 type runView struct {
-	out      *teller
-	points   *points
+	out      *emitter
+	points   *checkpoints
 	id       string
 	agent    string
 	answers  []string // ids of the questions that the run answers
 	began    bool
-	states   telling
+	states   stateMode
 	asked    map[string]bool // questions, by id
 	messages transcript
 	tree     tree
 }
 
-// telling is how a thread/run agent's states are told.
-type telling int
+// stateMode is how a thread/run agent's states are told.
+type stateMode int
 
 const (
-	unpaired telling = iota // as they come: the agent tells no checkpoints
-	paired                  // with the checkpoint that the agent tells of each; all are told
-	untold                  // paired, and the state has changed since the last one that was told
+	unpaired stateMode = iota // as they come: the agent tells no checkpoints
+	paired                    // with the checkpoint that the agent tells of each; all are told
+	untold                    // paired, and the state has changed since the last one that was told
 )
 
 // started begins a run. A further attempt of one that failed is no second beginning, but what it had begun to say is
@@ -127,8 +127,8 @@ func nodesOf(e *state.Entry) []output {
 	return list
 }
 
-// emitQuestions tells questions, each once, in the namespace of the graph that asks. They stand in the log together with
-// the end of their run, so that an answer that comes at once finds the thread waiting.
+// emitQuestions tells questions, each once, in the namespace of the graph that asks. They stand in the log together
+// with the end of their run, so that an answer that comes at once finds the thread waiting.
 func (v *runView) emitQuestions(ns []string, list []mapping.Interrupt) {
 	for _, q := range list {
 		if v.asked[q.ID] {
@@ -149,8 +149,8 @@ func (v *runView) emitQuestions(ns []string, list []mapping.Interrupt) {
 	}
 }
 
-// custom emits what a graph's writer wrote. An object {name, payload} is the event's data as it stands, so that it is on
-// the channel custom:name. Anything else is the payload of an event: the protocol requires one.
+// custom emits what a graph's writer wrote. An object {name, payload} is the event's data as it stands, so that it is
+// on the channel custom:name. Anything else is the payload of an event: the protocol requires one.
 func (v *runView) custom(ns []string, name string, data json.RawMessage) {
 	v.tree.reach(v.out, ns)
 	write := func(w *writer) { w.open().some("name", name).raw("payload", data).close() }

@@ -13,13 +13,13 @@ import (
 
 // Server answers the protocol's commands and streams out of a service. It keeps no state; safe for concurrent use.
 type Server struct {
-	Service adapter.Service
-	Start   Starter
-	Log     *zap.Logger
-	Depth   int           // of what clients send; 0: no limit
-	Message int64         // bytes of a message over a WebSocket
-	Names   mapping.Names // what refusals call meanings
-	Beat    time.Duration // between two signs of life on a stream
+	Service   adapter.Service
+	Start     Starter
+	Log       *zap.Logger
+	Depth     int           // of what clients send; 0: no limit
+	Message   int64         // bytes of a message over a WebSocket
+	Names     mapping.Names // what refusals call meanings
+	Heartbeat time.Duration // between two signs of life on a stream
 
 	patience      time.Duration // for a client to take a message; 0: sse.WriteTimeout
 	settle        time.Duration // between a socket's last command and the next event; 0: settleTime

@@ -57,7 +57,7 @@ func lastEvent(h http.Header) (int64, error) {
 	}
 	number, ok := eventNumber(id)
 	if !ok {
-		return 0, mapping.Errorf(mapping.Malformed, mapping.CodeBadCursor, "Last-Event-ID must be the id of an event of this thread, or -1.")
+		return 0, mapping.Errorf(mapping.Malformed, mapping.CodeInvalidCursor, "Last-Event-ID must be the id of an event of this thread, or -1.")
 	}
 	return number, nil
 }
@@ -70,7 +70,7 @@ func (s *Server) checkSince(ctx context.Context, thread string, since, last int6
 		return nil
 	}
 	if since > last {
-		return mapping.Errorf(mapping.Malformed, mapping.CodeBadCursor,
+		return mapping.Errorf(mapping.Malformed, mapping.CodeInvalidCursor,
 			"Position %d lies beyond what the thread has logged. Leave it out to read the thread from its start.", since)
 	}
 	at, err := s.Service.ThreadPosition(ctx, thread, cursorOf(since))

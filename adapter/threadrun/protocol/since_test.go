@@ -198,7 +198,7 @@ func TestAPositionBeyondTheThreadIsRefused(t *testing.T) {
 	beyond := strconv.Itoa(2 * framesPerEntry)
 	for name, w := range map[string]*world{"not there": away, "empty": newWorld(), "one run": newWorld().play(runOf(1, "graph"), started())} {
 		s := w.server()
-		if _, err := s.wanted(http.Header{}, httptest.NewRequest(http.MethodPost, "/", nil), uuid(1), raw(`{"channels":["values"],"since":`+beyond+`}`)); mapping.Classify(err).Code != mapping.CodeBadCursor {
+		if _, err := s.wanted(http.Header{}, httptest.NewRequest(http.MethodPost, "/", nil), uuid(1), raw(`{"channels":["values"],"since":`+beyond+`}`)); mapping.Classify(err).Code != mapping.CodeInvalidCursor {
 			t.Errorf("%s, a stream: %v", name, err)
 		}
 		c := dial(t, serve(t, s, Snake))
@@ -285,8 +285,8 @@ func TestNumbersArePositions(t *testing.T) {
 	}
 }
 
-// SDKs (from 1.15) learn from the id of a root's lifecycle which run it is of: of the run that answers a question, too, to
-// stop it. Every id is a position.
+// SDKs (from 1.15) learn from the id of a root's lifecycle which run it is of: of the run that answers a question, too,
+// to stop it. Every id is a position.
 func TestALifecycleOfTheRootNamesItsRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), graphRun()...)

@@ -80,7 +80,7 @@ type counted chan struct{}
 
 func (c counted) Count(_ context.Context, r io.Reader) io.ReadCloser { return given{r, c} }
 func (counted) Request(context.Context) error                        { return nil }
-func (counted) Short() error                                         { return nil }
+func (counted) Exhausted() error                                     { return nil }
 
 type given struct {
 	io.Reader
@@ -122,7 +122,7 @@ func attended(t *testing.T, s *Server) (*wire, <-chan any) {
 func TestASocketWithoutASignOfLifeIsCutOff(t *testing.T) {
 	t.Parallel()
 	s := newWorld().server()
-	s.Beat, s.patience = 10*time.Millisecond, 10*time.Millisecond
+	s.Heartbeat, s.patience = 10*time.Millisecond, 10*time.Millisecond
 	_, ended := attended(t, s) // answers come only while it reads
 	select {
 	case <-ended:

@@ -19,8 +19,8 @@ func (s *Server) ServeEvents(w http.ResponseWriter, r *http.Request, thread stri
 	}
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
-	defer adapter.Lasting(ctx)()
-	out := sse.NewStream(w, s.Beat, stop)
+	defer adapter.MarkLongLived(ctx)()
+	out := sse.NewStream(w, s.Heartbeat, stop)
 	defer out.Close()
 	err = s.follow(ctx, thread, f.since, out.Idle, func(ev *event, at place) error {
 		if !f.wants(ev, at) {

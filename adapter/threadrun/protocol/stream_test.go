@@ -395,13 +395,13 @@ func (o tight) Count(_ context.Context, r io.Reader) io.ReadCloser {
 
 func (o tight) Request(context.Context) error { return o.rate }
 
-func (o tight) Short() error { return o.work }
+func (o tight) Exhausted() error { return o.work }
 
 // tightly serves sockets that share a room.
-func tightly(t *testing.T, room adapter.Room) *wire {
+func tightly(t *testing.T, room adapter.MemoryBudget) *wire {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = newWorld().server().ServeSocket(w, r.WithContext(adapter.WithRoom(r.Context(), room)), uuid(1), Snake)
+		_ = newWorld().server().ServeSocket(w, r.WithContext(adapter.WithMemoryBudget(r.Context(), room)), uuid(1), Snake)
 	}))
 	t.Cleanup(srv.Close)
 	return dial(t, srv.URL)
@@ -458,7 +458,7 @@ func TestAnUnfinishedMessageEndsTheSocket(t *testing.T) {
 			s := newWorld().server()
 			s.piecePatience = 50 * time.Millisecond
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_ = s.ServeSocket(w, r.WithContext(adapter.WithRoom(r.Context(), back)), uuid(1), Snake)
+				_ = s.ServeSocket(w, r.WithContext(adapter.WithMemoryBudget(r.Context(), back)), uuid(1), Snake)
 			}))
 			t.Cleanup(srv.Close)
 			idle := dial(t, srv.URL)
@@ -585,7 +585,7 @@ func TestASocketOutlivesAFailure(t *testing.T) {
 func TestASocketIsAskedForSignsOfLife(t *testing.T) {
 	t.Parallel()
 	s := newWorld().server()
-	s.Beat = 10 * time.Millisecond
+	s.Heartbeat = 10 * time.Millisecond
 	asked := make(chan struct{}, 100)
 	conn, _, err := websocket.Dial(patiently(t), serve(t, s, Snake), &websocket.DialOptions{OnPingReceived: func(context.Context, []byte) bool {
 		asked <- struct{}{}

@@ -45,7 +45,7 @@ func (s *Server) ServeSocket(w http.ResponseWriter, r *http.Request, thread stri
 	if !isHandshake(r) {
 		return mapping.Errorf(mapping.Malformed, mapping.CodeInvalid, "This is the route of a WebSocket, and the request is no handshake for one (RFC 6455, version 13). Server-sent events are for a POST.")
 	}
-	defer adapter.Lasting(r.Context())()
+	defer adapter.MarkLongLived(r.Context())()
 	last, err := s.lastEntry(r.Context(), thread)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (k *socket) read() {
 // serveCommand reads one command and answers it. Its memory is held meanwhile, as that of a body. An error is the
 // connection's.
 func (k *socket) serveCommand(message io.Reader) error {
-	held := adapter.RoomOf(k.ctx).Count(k.ctx, k.paced(message))
+	held := adapter.MemoryBudgetOf(k.ctx).Count(k.ctx, k.paced(message))
 	defer held.Close()
 	raw, err := io.ReadAll(held)
 	if e := (*mapping.Error)(nil); errors.As(err, &e) {
@@ -157,7 +157,7 @@ func aside(do func() error) (err error) {
 // attend asks for signs of life, which finds a client that has gone without a word, and closes the connection when the
 // bridge stops, until end is called. It takes a goroutine only while it has something to do.
 func (k *socket) attend() (end func()) {
-	beat := newBeat(k.s.Beat, func() bool {
+	beat := newHeartbeat(k.s.Heartbeat, func() bool {
 		alive := k.timed(k.conn.Ping) == nil
 		if !alive {
 			_ = k.conn.CloseNow()
@@ -199,7 +199,7 @@ func (k *socket) write(message []byte) error {
 // answer carries out one command. An error is the connection's.
 func (k *socket) answer(raw json.RawMessage) error {
 	c, err := k.s.read(k.ctx, k.thread, raw)
-	if limited := adapter.RoomOf(k.ctx).Request(k.ctx); limited != nil {
+	if limited := adapter.MemoryBudgetOf(k.ctx).Request(k.ctx); limited != nil {
 		err = limited
 	}
 	if err != nil {
@@ -217,7 +217,7 @@ func (k *socket) answer(raw json.RawMessage) error {
 		k.hold()
 		defer k.release()
 	}
-	ctx, done := mapping.NoteAlso(c.ctx, "thread")
+	ctx, done := mapping.BeginAudited(c.ctx, "thread")
 	c.ctx = ctx
 	body, err := c.reply(run, k.spelling)
 	if done(err); err != nil {

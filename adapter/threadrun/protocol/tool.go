@@ -17,7 +17,7 @@ const (
 )
 
 // tools tells what happens to calls of tools.
-type tools struct{ *teller }
+type tools struct{ *emitter }
 
 // frame is a frame of the stream mode "tools", which calls the same things otherwise (langgraph-api,
 // session/event-normalizers).

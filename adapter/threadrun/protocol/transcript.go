@@ -72,9 +72,9 @@ func roleOf(m json.RawMessage) string {
 	}
 }
 
-// say tells the messages of an update that were not streamed, each whole, and ends those that were. With calls, calls of
-// tools are told, too.
-func (tr *transcript) say(out *teller, ns []string, update json.RawMessage, calls bool) {
+// say tells the messages of an update that were not streamed, each whole, and ends those that were. With calls, calls
+// of tools are told, too.
+func (tr *transcript) say(out *emitter, ns []string, update json.RawMessage, calls bool) {
 	tr.end(out, update)
 	for _, raw := range messagesOf(update) {
 		m := tr.find(raw, ns)
@@ -90,7 +90,7 @@ func (tr *transcript) say(out *teller, ns []string, update json.RawMessage, call
 }
 
 // end completes and ends the messages of an update that are being told.
-func (tr *transcript) end(out *teller, update json.RawMessage) {
+func (tr *transcript) end(out *emitter, update json.RawMessage) {
 	for _, raw := range messagesOf(update) {
 		id := rawjson.GetText(raw, "id")
 		if i := slices.IndexFunc(tr.open, func(m *message) bool { return m.id == id }); i >= 0 {
@@ -115,7 +115,7 @@ func (tr *transcript) forget(m *message) {
 }
 
 // close closes the messages of nodes that have put something out in ns.
-func (tr *transcript) close(out *teller, ns []string, nodes []output) {
+func (tr *transcript) close(out *emitter, ns []string, nodes []output) {
 	for _, n := range nodes {
 		tr.closeWithin(out, append(slices.Clone(ns), n.name))
 	}
@@ -123,7 +123,7 @@ func (tr *transcript) close(out *teller, ns []string, nodes []output) {
 
 // closeWithin closes the messages of a namespace and of those below it. Pieces of one that the agent has not ended may
 // come behind the output of its node, which lacks it: it stays open until it ends, at the latest with the run.
-func (tr *transcript) closeWithin(out *teller, prefix []string) {
+func (tr *transcript) closeWithin(out *emitter, prefix []string) {
 	for _, m := range slices.Clone(tr.open) {
 		if !isPrefix(prefix, m.namespace) {
 			continue
@@ -145,14 +145,14 @@ func (tr *transcript) closeWithin(out *teller, prefix []string) {
 const mostOpen = 100
 
 // closeAll ends all messages.
-func (tr *transcript) closeAll(out *teller) {
+func (tr *transcript) closeAll(out *emitter) {
 	for _, m := range slices.Clone(tr.open) {
 		tr.finish(out, m)
 	}
 }
 
 // finish ends a message.
-func (tr *transcript) finish(out *teller, m *message) {
+func (tr *transcript) finish(out *emitter, m *message) {
 	m.finish(out)
 	tr.forget(m)
 }

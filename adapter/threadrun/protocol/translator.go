@@ -9,14 +9,14 @@ import (
 // runs before the first only the checkpoints. The k-th event of an entry is the same for every reader, whatever it
 // filters. Not for concurrent use.
 type translator struct {
-	out    *teller
-	points *points
+	out    *emitter
+	points *checkpoints
 	runs   map[string]*runView // of runs that have not ended
 }
 
 func newTranslator(emit func(ev *event, at place)) *translator {
-	out := &teller{emit: emit}
-	return &translator{out: out, points: newPoints(out), runs: map[string]*runView{}}
+	out := &emitter{emit: emit}
+	return &translator{out: out, points: newCheckpoints(out), runs: map[string]*runView{}}
 }
 
 // knows reports whether the run was seen before.

@@ -30,7 +30,7 @@ type branch struct {
 func newTree(graph string) tree { return tree{graph: graph} }
 
 // reach emits the graph of a namespace, and those around it, as started.
-func (tr *tree) reach(out *teller, ns []string) {
+func (tr *tree) reach(out *emitter, ns []string) {
 	for n := 1; n <= len(ns); n++ {
 		b := tr.find(ns[:n:n])
 		if b != nil && !b.plain {
@@ -44,9 +44,9 @@ func (tr *tree) reach(out *teller, ns []string) {
 	}
 }
 
-// reachNode emits the graphs around a node as started, and the node itself. The namespace of messages and tools ends with
-// the node that they come from, whether or not it is a graph.
-func (tr *tree) reachNode(out *teller, ns []string) {
+// reachNode emits the graphs around a node as started, and the node itself. The namespace of messages and tools ends
+// with the node that they come from, whether or not it is a graph.
+func (tr *tree) reachNode(out *emitter, ns []string) {
 	if len(ns) == 0 {
 		return
 	}
@@ -80,23 +80,23 @@ func graphOf(ns []string) string {
 }
 
 // complete tells the namespaces of nodes as completed that have put something out in ns.
-func (tr *tree) complete(out *teller, ns []string, nodes []output) {
+func (tr *tree) complete(out *emitter, ns []string, nodes []output) {
 	for _, n := range nodes {
 		tr.endBelow(out, ns, n.name, statusCompleted)
 	}
 }
 
 // endBelow ends what is below one node or task of a namespace, the innermost first.
-func (tr *tree) endBelow(out *teller, ns []string, segment, status string) {
+func (tr *tree) endBelow(out *emitter, ns []string, segment, status string) {
 	prefix := append(slices.Clone(ns), segment)
 	tr.endWhere(out, status, func(b *branch) bool { return isPrefix(prefix, b.namespace) })
 }
 
-func (tr *tree) endAll(out *teller, status string) {
+func (tr *tree) endAll(out *emitter, status string) {
 	tr.endWhere(out, status, func(*branch) bool { return true })
 }
 
-func (tr *tree) endWhere(out *teller, status string, ends func(*branch) bool) {
+func (tr *tree) endWhere(out *emitter, status string, ends func(*branch) bool) {
 	for _, b := range slices.Backward(tr.places) {
 		if b.status == statusStarted && ends(b) {
 			b.status = status

@@ -45,7 +45,7 @@ func (s *Owners) ExportOwner(ctx context.Context, who adapter.OwnerRef, to io.Wr
 	if err != nil {
 		return err
 	}
-	mapping.NoteObject(ctx, "owner", who.ID)
+	mapping.AddAuditObject(ctx, "owner", who.ID)
 	held, err := s.held(ctx, tenant, who.ID)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ func (o *Owners) HeldBy(ctx context.Context, who adapter.OwnerRef) (adapter.Held
 	if err != nil {
 		return adapter.Held{}, err
 	}
-	mapping.NoteObject(ctx, "owner", who.ID)
+	mapping.AddAuditObject(ctx, "owner", who.ID)
 	return o.held(ctx, tenant, who.ID)
 }
 

@@ -30,7 +30,7 @@ func (s *Owners) RemoveOwner(ctx context.Context, who adapter.OwnerRef, how adap
 	if err != nil {
 		return err
 	}
-	mapping.NoteObject(ctx, "owner", who.ID)
+	mapping.AddAuditObject(ctx, "owner", who.ID)
 	select {
 	case s.busy <- struct{}{}:
 		defer func() { <-s.busy }()

@@ -14,9 +14,9 @@ func (r *removal) one(kind, id string, remove func(context.Context) error) error
 	if _, stays := r.stays[id]; stays {
 		return nil
 	}
-	ctx, done := mapping.NoteAlso(r.ctx, kind)
-	mapping.NoteVerb(ctx, mapping.Deleted)
-	mapping.NoteObject(ctx, kind, id)
+	ctx, done := mapping.BeginAudited(r.ctx, kind)
+	mapping.SetAuditVerb(ctx, mapping.Deleted)
+	mapping.AddAuditObject(ctx, kind, id)
 	err := unlessGone(remove(ctx))
 	done(err)
 	if err != nil {
@@ -52,6 +52,6 @@ func (r *removal) reason(err error) string {
 	if e := mapping.Classify(err); e.Class != mapping.Internal {
 		return e.Message
 	}
-	r.zap.Error("something of an owner could not be removed", zap.Error(err))
+	r.zap.Error("part of an owner's data could not be removed", zap.Error(err))
 	return "an internal error: the log of the bridge has it"
 }

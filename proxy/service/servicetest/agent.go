@@ -69,8 +69,8 @@ func Lockstep(n int) func(context.Context, adapter.Assignment, Yielder) {
 		}
 		for ; done < n; done++ {
 			said := "nothing"
-			if t.Say != nil {
-				said = *t.Say
+			if t.StepText != nil {
+				said = *t.StepText
 			}
 			output, _ := json.Marshal(fmt.Sprintf("step %d, told %s", done+1, said))
 			ev := rule.StepUpdate(t.Run.ID, t.TaskID, done+1, mapping.StepInfo{Output: output, SaysLast: done+1 == n, ID: fmt.Sprint("s", done+1)}, nil, mapping.ApprovalAuto)

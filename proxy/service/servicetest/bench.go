@@ -9,9 +9,9 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/chore"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
+	"github.com/apbridge/apbridge/proxy/maintenance"
 	"github.com/apbridge/apbridge/proxy/service"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/item"
@@ -109,7 +109,7 @@ func (b *Bench) Open(t *testing.T) {
 	if b.Service, err = service.New(st, log, e, Dialects(), zap.NewNop()); err != nil {
 		t.Fatal(err)
 	}
-	e.AddBackground(chore.NewRetention(st.Retention, st.Runs, log, e, func() config.Retention { return cfg.Retention }, zap.NewNop()))
+	e.AddBackground(maintenance.NewRetention(st.Retention, st.Runs, log, e, func() config.Retention { return cfg.Retention }, zap.NewNop()))
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func (b *Bench) Wait(t *testing.T, ctx context.Context, r mapping.Run) (out mapp
 // Task makes a task of an agent.
 func (b *Bench) Task(t *testing.T, ctx context.Context, agent, input string) (mapping.Task, adapter.TaskRef) {
 	t.Helper()
-	task, err := b.CreateTask(ctx, adapter.NewTask{Agent: agent, Input: &input})
+	task, err := b.CreateTask(ctx, adapter.TaskRequest{Agent: agent, Input: &input})
 	if err != nil {
 		t.Fatal(err)
 	}

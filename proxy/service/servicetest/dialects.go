@@ -10,11 +10,11 @@ func Dialects() adapter.Dialects {
 	return adapter.Dialects{
 		{
 			Flavours: []adapter.Flavour{{Name: "steps", Request: "task", Strategy: mapping.StrategyReject}},
-			Fields:   mapping.Fields("task", mapping.MeansTaskExtra, "additional_input"),
+			Fields:   mapping.Fields("task", mapping.CapTaskExtra, "additional_input"),
 		},
 		{
 			Flavours: []adapter.Flavour{{Name: "jobs", Request: "job", Strategy: mapping.StrategyReject}},
-			Fields:   mapping.Fields("job", mapping.MeansTaskExtra, "extra"),
+			Fields:   mapping.Fields("job", mapping.CapTaskExtra, "extra"),
 		},
 		{
 			Flavours: []adapter.Flavour{{Name: "bare", Request: "ask", Strategy: mapping.StrategyReject}},
@@ -30,9 +30,9 @@ func Dialects() adapter.Dialects {
 
 // graphTells is what the tests' graph can be told.
 var graphTells = mapping.Capabilities{
-	mapping.MeansTask:      mapping.PassedOn(),
-	mapping.MeansTaskExtra: mapping.Roughly("The graph takes a part of it."),
-	mapping.MeansLinks:     mapping.Roughly("The graph is told their addresses."),
-	mapping.MeansParts:     mapping.PassedOn(),
-	mapping.MeansSpeaker:   mapping.PassedOn(),
+	mapping.CapTask:      mapping.PassedOn(),
+	mapping.CapTaskExtra: mapping.Partial("The graph takes a part of it."),
+	mapping.CapLinks:     mapping.Partial("The graph is told their addresses."),
+	mapping.CapParts:     mapping.PassedOn(),
+	mapping.CapSpeaker:   mapping.PassedOn(),
 }

@@ -189,7 +189,7 @@ func partly(err error, taken int) error {
 func (u *attempt) free(ctx context.Context, logged bool) {
 	if !logged {
 		if err := u.States.Free(ctx, u.thread.ID, u.held); err != nil {
-			u.Zap.Warn("a thread that was held for a state update cannot be freed; that is tried again", zap.Error(err), zap.String("thread", u.thread.ID))
+			u.Zap.Warn("could not release a thread held for a state update; retrying", zap.Error(err), zap.String("thread", u.thread.ID))
 		}
 		u.Log.WakeThread(u.thread.ID)
 	}

@@ -179,7 +179,7 @@ func TestKeyedWordsAtOnceAreToldOnce(t *testing.T) {
 	ids := make([]string, 4)
 	for i := range ids {
 		wg.Go(func() {
-			said, err := b.Say(t.Context(), adapter.NewInteraction{
+			said, err := b.Say(t.Context(), adapter.InteractionRequest{
 				Ref: adapter.TopicRef{Agent: "graph", ID: thread}, Input: &words, Derive: &no, IdempotencyKey: "k",
 			})
 			if err != nil {
@@ -201,7 +201,7 @@ func TestAnInteractionThatCannotBeReadAgainIsAnError(t *testing.T) {
 	b := setup(t)
 	thread := b.keeps(t, &keeper{})
 	words, no := "once", false
-	said := adapter.NewInteraction{Ref: adapter.TopicRef{Agent: "graph", ID: thread}, Input: &words, Derive: &no, IdempotencyKey: "k"}
+	said := adapter.InteractionRequest{Ref: adapter.TopicRef{Agent: "graph", ID: thread}, Input: &words, Derive: &no, IdempotencyKey: "k"}
 	if _, err := b.Say(t.Context(), said); err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@
 //
 // Table has what is done for clients, scoped to what the principal in ctx may reach; Chores has what is done in the
 // background, for all tenants. Package store opens both (store.Open). Through it the service and the engine (for what
-// agents are told) call Table, and package chore calls Chores. The package makes no vector itself: it asks the Embed of
+// agents are told) call Table, and package maintenance calls Chores. The package makes no vector itself: it asks the Embed of
 // its Index. It knows no thread and no run. Start reading at Table.PutAll and Table.Search.
 //
 // # Searches by text

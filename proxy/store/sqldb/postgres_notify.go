@@ -60,7 +60,7 @@ func (n *notifier) keep(use func(*pgx.Conn) error) {
 			closeSoon(conn)
 		}
 		if n.ctx.Err() == nil {
-			n.log.Warn("the connection for notices broke; other processes are noticed by looking now and then", zap.Error(err))
+			n.log.Warn("notification connection lost; polling for changes by other processes", zap.Error(err))
 			_ = pause.For(n.ctx, notifyRetry)
 		}
 	}

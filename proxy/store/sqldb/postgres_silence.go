@@ -39,7 +39,7 @@ func (p *postgres) watch(ctx context.Context) {
 			continue // it answers, if only to refuse: nothing can be said of the others
 		}
 		if n := waited.GiveUp(busy, err != nil); n > 0 {
-			p.log.Warn("connections to the database fell silent and are given up; new ones are made", zap.Int("connections", n), zap.Error(err))
+			p.log.Warn("database connections stopped responding; reconnecting", zap.Int("connections", n), zap.Error(err))
 			p.pool.Reset()
 		}
 	}

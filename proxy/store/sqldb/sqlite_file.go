@@ -120,7 +120,7 @@ func (f *sqliteFile) create(ctx context.Context) error {
 		return refuse(f.path, "%v", err)
 	}
 	syncFolder(filepath.Dir(f.path))
-	f.zap.Info("a new database is made", zap.String("database", f.path))
+	f.zap.Info("creating a new database", zap.String("database", f.path))
 	return f.lock.Mark()
 }
 

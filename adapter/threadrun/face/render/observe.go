@@ -28,9 +28,9 @@ func Observe(o adapter.Observed) adapter.Observer {
 	return &observer{v, asked}
 }
 
-func (o *observer) See(e *state.Entry) (seen []adapter.Sight) {
+func (o *observer) Observe(e *state.Entry) (seen []adapter.Frame) {
 	o.v.outline = func(slot int, mode Modes, name string, data func() []byte) {
-		s := adapter.Sight{Name: nameWithin(name, e.Head.NS), ID: o.v.id(slot), Type: "text/event-stream", Bytes: data}
+		s := adapter.Frame{Name: nameWithin(name, e.Head.NS), ID: o.v.id(slot), Type: "text/event-stream", Bytes: data}
 		if mode&o.asked == 0 {
 			s.Note = "for readers that ask for the mode " + modeName(mode)
 		}

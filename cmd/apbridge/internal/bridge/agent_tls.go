@@ -9,12 +9,12 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// seals are digests of the files that agents' tls names, by the agents' names. An agent is dialled anew when its seal
-// is another, so that a renewed certificate needs no restart.
-type seals map[string]string
+// fileHashes are digests of the files that agents' tls names, by the agents' names. An agent is dialled anew when its
+// seal is another, so that a renewed certificate needs no restart.
+type fileHashes map[string]string
 
-func sealsOf(cfg *config.Config) seals {
-	s := seals{}
+func fileHashesOf(cfg *config.Config) fileHashes {
+	s := fileHashes{}
 	for name, agent := range cfg.Agents {
 		if files := agent.TLS.Files(); len(files) > 0 {
 			s[name] = sealOf(files)
@@ -35,7 +35,7 @@ func sealOf(files []string) string {
 }
 
 // renewed are the keys of agents of which only what the files hold has changed.
-func (s seals) renewed(next seals, changed []string) (keys []string) {
+func (s fileHashes) renewed(next fileHashes, changed []string) (keys []string) {
 	for name, seal := range next {
 		key := "agents." + name + ".tls"
 		told := slices.ContainsFunc(changed, func(other string) bool { return strings.HasPrefix(other, key) })

@@ -17,12 +17,12 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy"
 	"github.com/apbridge/apbridge/proxy/audit"
-	"github.com/apbridge/apbridge/proxy/chore"
-	"github.com/apbridge/apbridge/proxy/complaint"
 	"github.com/apbridge/apbridge/proxy/embedding"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/limit"
+	"github.com/apbridge/apbridge/proxy/logthrottle"
+	"github.com/apbridge/apbridge/proxy/maintenance"
 	"github.com/apbridge/apbridge/proxy/metrics"
 	"github.com/apbridge/apbridge/proxy/service"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -49,28 +49,28 @@ type App struct {
 	listeners  *proxy.Listeners
 	recording  recording
 	dialer     *dialer
-	deeds      deeds
+	deeds      auditLog
 	limits     *limits
 	embeddings *embedding.Client // nil where items of the store do not become vectors
 	store      *store.Store
 	engine     *engine.Engine
 	hooks      *webhook.Sender
 	service    adapter.Service
-	through    through
+	through    passthroughs
 	inspector  inspector
 	server     *proxy.Server
 	reloader   *reloader
 
 	// troubles are those of the database, which fail many requests for one reason.
-	troubles complaint.Kinds
+	troubles logthrottle.Limiters
 	serving  func()
 }
 
 // Option adds something to the bridge that New makes.
 type Option func(*App)
 
-// New takes the addresses and opens the database; nothing is served or run yet. The program speaks Dialects; a test may add to
-// them. Close must follow.
+// New takes the addresses and opens the database; nothing is served or run yet. The program speaks Dialects; a test may
+// add to them. Close must follow.
 func New(ctx context.Context, cfg *config.Config, dialects adapter.Dialects, log *zap.Logger, options ...Option) (*App, error) {
 	a := &App{cfg: cfg, dialects: dialects, log: log, metrics: metrics.New(), serving: func() {}}
 	a.calls, a.checkups = front.NewCalls(a.metrics), front.NewCheckups()
@@ -97,7 +97,7 @@ func (a *App) open(ctx context.Context) (err error) {
 		return err
 	}
 	events.Measure(a.metrics.EventTold)
-	seals := sealsOf(a.cfg) // before the files are read to be used: what changes after that is seen at a reload
+	seals := fileHashesOf(a.cfg) // before the files are read to be used: what changes after that is seen at a reload
 	if err := a.makeEngine(events); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (a *App) openStore(ctx context.Context) (keys *seal.Ring, indexed bool, err
 	if err != nil {
 		return nil, false, err
 	}
-	a.deeds = deeds{a.dialects, journal}
+	a.deeds = auditLog{a.dialects, journal}
 	if keys, err = Keys(a.cfg.Encryption); err != nil {
 		return nil, false, err
 	}
@@ -154,19 +154,19 @@ func (a *App) makeEngine(events *eventlog.Log) error {
 
 // addChores has the engine do the work in the background.
 func (a *App) addChores(events *eventlog.Log, sealed, indexed bool) {
-	a.engine.AddBackground(chore.NewRetention(a.store.Retention, a.store.Runs, events, witnessed{a.engine, a.deeds.log}, func() config.Retention { return a.engine.Config().Retention }, a.log))
-	a.engine.AddBackground(chore.NewItems(a.store.ItemChores, time.Duration(a.cfg.Store.TTL.Sweep)*time.Minute, a.log))
+	a.engine.AddBackground(maintenance.NewRetention(a.store.Retention, a.store.Runs, events, witnessed{a.engine, a.deeds.log}, func() config.Retention { return a.engine.Config().Retention }, a.log))
+	a.engine.AddBackground(maintenance.NewItems(a.store.ItemChores, time.Duration(a.cfg.Store.TTL.Sweep)*time.Minute, a.log))
 	if sealed {
-		a.engine.AddBackground(chore.NewSealing(a.store.Sealing, a.store.ItemChores, a.log))
+		a.engine.AddBackground(maintenance.NewSealing(a.store.Sealing, a.store.ItemChores, a.log))
 	}
 	if indexed {
-		a.engine.AddBackground(chore.NewEmbeddings(a.store.ItemChores, a.log))
+		a.engine.AddBackground(maintenance.NewEmbeddings(a.store.ItemChores, a.log))
 	}
 }
 
 // openServer makes the server, which serves nothing yet. The seals are those of the agents.
-func (a *App) openServer(seals seals) error {
-	a.through = through{dialer: a.dialer, dialects: a.dialects, metrics: a.metrics, log: a.log}
+func (a *App) openServer(seals fileHashes) error {
+	a.through = passthroughs{dialer: a.dialer, dialects: a.dialects, metrics: a.metrics, log: a.log}
 	a.inspector = inspector{
 		service: a.service, dialects: a.dialects, engine: a.engine, calls: a.calls, checkups: a.checkups, metrics: a.metrics, log: a.log, url: a.URL,
 	}
@@ -189,7 +189,7 @@ func (a *App) openServer(seals seals) error {
 }
 
 // routes adds the routes that there are by a configuration, and the ways to its agents.
-func (a *App) routes(cfg *config.Config, ways ways) func(*mux.Router) {
+func (a *App) routes(cfg *config.Config, ways routes) func(*mux.Router) {
 	return func(r *mux.Router) {
 		mount(r, a.dialects, a.service, func(dialect string) adapter.Face { return a.face(dialect, cfg) })
 		a.through.mount(r, ways)
@@ -199,24 +199,24 @@ func (a *App) routes(cfg *config.Config, ways ways) func(*mux.Router) {
 
 func (a *App) serverOptions(mount func(*mux.Router), pages map[string]http.Handler) proxy.Options {
 	return proxy.Options{
-		Mount:   mount,
-		Faces:   faces(a.dialects),
-		Runs:    a.engine,
-		Store:   a.dialects.InStore,
-		Ready:   a.store.Ping,
-		Drain:   a.engine.Shutdown,
-		Limits:  a.limits.limiter,
-		Audit:   a.deeds.log,
-		Does:    a.deeds.does,
-		RunIn:   a.deeds.runIn,
-		Hop:     a.dialer.hop,
-		Metrics: a.metrics,
-		Tracer:  a.tracing.tracer,
-		Public:  documents(a.dialects),
-		Pages:   pages,
-		Browsed: inspect.Owns,
-		On:      a.listeners,
-		Inside:  &proxy.Inside{Owns: inspect.Owns, Mount: a.inspector.mountInside},
+		Mount:       mount,
+		Faces:       faces(a.dialects),
+		Runs:        a.engine,
+		Store:       a.dialects.InStore,
+		Ready:       a.store.Ping,
+		Drain:       a.engine.Shutdown,
+		Limits:      a.limits.limiter,
+		Audit:       a.deeds.log,
+		Does:        a.deeds.does,
+		RunIn:       a.deeds.runIn,
+		Hop:         a.dialer.hop,
+		Metrics:     a.metrics,
+		Tracer:      a.tracing.tracer,
+		Public:      documents(a.dialects),
+		Pages:       pages,
+		Browsed:     inspect.Owns,
+		On:          a.listeners,
+		AdminRoutes: &proxy.AdminRoutes{Owns: inspect.Owns, Mount: a.inspector.mountInside},
 	}
 }
 
@@ -234,7 +234,7 @@ func (a *App) repeated(e *mapping.Error) (times int, due bool) {
 	if e.Code != store.CodeUnavailable && e.Code != store.CodeStorageFull {
 		return 1, true
 	}
-	return a.troubles.Due(e.Code)
+	return a.troubles.Allow(e.Code)
 }
 
 // Reload puts what load reads in force, as far as that goes without a restart, and logs one line. What cannot be used
@@ -279,7 +279,7 @@ func (a *App) Run(ctx context.Context) error {
 	a.log.Info("serving", zap.String("url", a.URL()), zap.String("process", a.store.Owner()), zap.String("inspector", a.Inspector()), zap.Int("agents", len(a.cfg.Agents)), zap.String("version", Version()))
 	a.serving()
 	defer context.AfterFunc(ctx, func() {
-		a.log.Info("stopping: no request is taken any more, and running work may go on for the grace", zap.Duration("shutdown_grace", a.cfg.ShutdownGrace))
+		a.log.Info("shutting down; waiting for running work", zap.Duration("shutdown_grace", a.cfg.ShutdownGrace))
 	})()
 	err := a.server.Run(ctx)
 	a.log.Info("stopped", zap.Error(err))
@@ -305,7 +305,7 @@ func (a *App) Abandon() {
 // deliver sends webhooks until the returned stop is called: after the bridge has drained, so that the last ends are
 // still told.
 func (a *App) deliver() (stop func()) {
-	ctx, cancel := context.WithCancel(mapping.WithDeed(context.Background(), a.deeds.background()))
+	ctx, cancel := context.WithCancel(mapping.WithAuditRecord(context.Background(), a.deeds.background()))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

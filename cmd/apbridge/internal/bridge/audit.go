@@ -15,15 +15,15 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// deeds says what requests and chores do, in the words of the dialects, for the log of the audit.
-type deeds struct {
+// auditLog says what requests and chores do, in the words of the dialects, for the log of the audit.
+type auditLog struct {
 	dialects adapter.Dialects
 	log      *audit.Log
 }
 
 // does is what a route does: its dialect says it. On an agent's way through, and where a dialect says nothing of its
 // routes, the method does.
-func (d deeds) does(method, route, path string) (adapter.Effect, bool) {
+func (d auditLog) does(method, route, path string) (adapter.Effect, bool) {
 	if passthrough.Owns(path) {
 		return adapter.Effect{Verb: verbOf(method), Kind: "upstream"}, true
 	}
@@ -41,7 +41,7 @@ func (d deeds) does(method, route, path string) (adapter.Effect, bool) {
 }
 
 // runIn is the run that a path names. On an agent's way through it names none of the bridge's.
-func (d deeds) runIn(path string) string {
+func (d auditLog) runIn(path string) string {
 	switch {
 	case passthrough.Owns(path):
 		return ""
@@ -62,8 +62,8 @@ func verbOf(method string) mapping.Verb {
 }
 
 // background has a line written for what is done for no request.
-func (d deeds) background() *mapping.Deed {
-	return &mapping.Deed{Background: true, Also: func(ctx context.Context, deed *mapping.Deed, kind string, err error) {
+func (d auditLog) background() *mapping.AuditRecord {
+	return &mapping.AuditRecord{Background: true, Also: func(ctx context.Context, deed *mapping.AuditRecord, kind string, err error) {
 		who := mapping.PrincipalOf(ctx)
 		e := audit.Entry{Time: time.Now().UTC(), Key: who.ID, Tenant: who.Tenant}
 		proxy.Complete(&e, deed, kind, err)

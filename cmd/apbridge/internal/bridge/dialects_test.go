@@ -61,7 +61,7 @@ func TestPathsOfOtherFacesAreLeftAlone(t *testing.T) {
 func TestRunIn(t *testing.T) {
 	t.Parallel()
 	const run = "0190e1f2-0000-7000-8000-000000000001"
-	d := deeds{dialects: Dialects()}
+	d := auditLog{dialects: Dialects()}
 	for path, want := range map[string]string{
 		"/runs/" + run: run, "/runs/" + run + "/explain": run, "/threads/t/runs/" + run: run, "/threads/t/runs/" + run + "/cancel": run,
 		"/inspect/runs/" + run + "/again": run,
@@ -147,10 +147,10 @@ func TestNamesOfDialectsAreTheirOwn(t *testing.T) {
 		for _, doc := range d.Documents {
 			note("document", doc.Name)
 		}
-		if d.Code == nil {
+		if d.Snippets == nil {
 			continue
 		}
-		for _, program := range d.Code(adapter.Asked{}) {
+		for _, program := range d.Snippets(adapter.SnippetParams{}) {
 			note("program", program.ID)
 		}
 	}
@@ -159,7 +159,7 @@ func TestNamesOfDialectsAreTheirOwn(t *testing.T) {
 // TestEffectsThatNoDialectSays: requests to a dialect without Effect are in the log of the audit by their methods.
 func TestEffectsThatNoDialectSays(t *testing.T) {
 	t.Parallel()
-	d := deeds{dialects: append(Dialects(), adapter.Dialect{Name: "bare", Paths: []string{"/bare"}})}
+	d := auditLog{dialects: append(Dialects(), adapter.Dialect{Name: "bare", Paths: []string{"/bare"}})}
 	for method, want := range map[string]mapping.Verb{"GET": mapping.Read, "HEAD": mapping.Read, "POST": mapping.Changed, "DELETE": mapping.Deleted} {
 		if got, ok := d.does(method, "/bare/{x}", "/bare/x"); !ok || got != (adapter.Effect{Verb: want, Kind: "bare"}) {
 			t.Errorf("%s is %+v, %v", method, got, ok)

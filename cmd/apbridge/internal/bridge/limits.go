@@ -58,7 +58,7 @@ func (l *limits) countAnew() {
 	ctx, stop := context.WithTimeout(context.Background(), countingTimeout)
 	defer stop()
 	if err := l.store.CountAnew(ctx); err != nil {
-		l.log.Warn("what quotas count could not be counted anew: they may allow too much until the next start", zap.Error(err))
+		l.log.Warn("quota usage could not be recounted; quotas may allow too much until the next start", zap.Error(err))
 	}
 }
 

@@ -45,7 +45,7 @@ func TestLosses(t *testing.T) {
 		{"taskstep", nil, "additional_input", "additional_input;approximated"}, // as the dialect that is asked for first
 		{"unknown", steps, "context", ""},
 	} {
-		got := mapping.LossHeader(bridge.Dialects().Losses(c.from, strings.Fields(c.fields), c.to))
+		got := mapping.LossHeader(bridge.Dialects().UnsupportedFields(c.from, strings.Fields(c.fields), c.to))
 		if got != c.want {
 			t.Errorf("%s, %s: %q, want %q", c.from, c.fields, got, c.want)
 		}
@@ -104,8 +104,8 @@ func TestEveryMeaningIsHandled(t *testing.T) {
 	for _, from := range bridge.Dialects() {
 		for _, f := range from.Fields {
 			for _, to := range bridge.Dialects() {
-				if _, ok := to.Capabilities[f.Meaning]; f.Meaning != "" && !ok {
-					t.Errorf("%s says nothing of %q, which %s.%s of %s means", to.Name, f.Meaning, f.Request, f.Name, from.Name)
+				if _, ok := to.Capabilities[f.Capability]; f.Capability != "" && !ok {
+					t.Errorf("%s says nothing of %q, which %s.%s of %s means", to.Name, f.Capability, f.Request, f.Name, from.Name)
 				}
 			}
 		}

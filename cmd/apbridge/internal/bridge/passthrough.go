@@ -13,26 +13,26 @@ import (
 	"go.uber.org/zap"
 )
 
-// through makes the ways straight to agents. How a caller's own requests go is counted, and says nothing of how the
-// agent is on the bridge's pages.
-type through struct {
+// passthroughs makes the ways straight to agents. How a caller's own requests go is counted, and says nothing of how
+// the agent is on the bridge's pages.
+type passthroughs struct {
 	dialer   *dialer
 	dialects adapter.Dialects
 	metrics  *metrics.Metrics
 	log      *zap.Logger
 }
 
-// ways are those to the agents that allow it, by their names.
-type ways map[string]*passthrough.Proxy
+// routes are those to the agents that allow it, by their names.
+type routes map[string]*passthrough.Proxy
 
 // all makes the ways of a configuration.
-func (t through) all(cfg *config.Config) (ways, error) {
+func (t passthroughs) all(cfg *config.Config) (routes, error) {
 	return t.anew(cfg, nil, func(string) bool { return false })
 }
 
 // anew makes the ways of a configuration, but for those to agents that stay.
-func (t through) anew(cfg *config.Config, before ways, stays func(agent string) bool) (ways, error) {
-	next := ways{}
+func (t passthroughs) anew(cfg *config.Config, before routes, stays func(agent string) bool) (routes, error) {
+	next := routes{}
 	for name, c := range cfg.Agents {
 		if !c.Passthrough {
 			continue
@@ -50,7 +50,7 @@ func (t through) anew(cfg *config.Config, before ways, stays func(agent string) 
 	return next, nil
 }
 
-func (t through) way(name string, cfg *config.Config) (*passthrough.Proxy, error) {
+func (t passthroughs) way(name string, cfg *config.Config) (*passthrough.Proxy, error) {
 	up, err := t.dialer.upstream(name, cfg, t.metrics)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (t through) way(name string, cfg *config.Config) (*passthrough.Proxy, error
 }
 
 // replaced retires those in whose place next has others, or none.
-func (w ways) replaced(next ways) {
+func (w routes) replaced(next routes) {
 	for name, way := range w {
 		if next[name] != way {
 			way.Retire()
@@ -73,7 +73,7 @@ func (w ways) replaced(next ways) {
 }
 
 // mount adds a route for each way; elsewhere, and where passthrough is off, the paths do not exist.
-func (t through) mount(r *mux.Router, open ways) {
+func (t passthroughs) mount(r *mux.Router, open routes) {
 	for name, way := range open {
 		route := adapter.Operation{Handler: t.allowedOnly(name, way), Needs: []string{mapping.RightAdmin}}
 		r.Path(passthrough.Prefix(name)).Handler(route)
@@ -82,7 +82,7 @@ func (t through) mount(r *mux.Router, open ways) {
 }
 
 // allowedOnly hides an agent from callers that may not use it, and refuses those that would see what is not theirs.
-func (t through) allowedOnly(name string, way http.Handler) http.Handler {
+func (t passthroughs) allowedOnly(name string, way http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who := mapping.PrincipalOf(r.Context())
 		if who.May(name) && !who.MayPassThrough() {
@@ -99,13 +99,13 @@ func (t through) allowedOnly(name string, way http.Handler) http.Handler {
 	})
 }
 
-func (t through) refuse(w http.ResponseWriter, r *http.Request, e *mapping.Error) {
-	t.log.Info("a request could not be passed through", zap.String("request_id", r.Header.Get("X-Request-Id")), zap.String("code", e.Code), zap.Error(e.Err))
+func (t passthroughs) refuse(w http.ResponseWriter, r *http.Request, e *mapping.Error) {
+	t.log.Info("request could not be passed through", zap.String("request_id", r.Header.Get("X-Request-Id")), zap.String("code", e.Code), zap.Error(e.Err))
 	t.say(w, r, adapter.Status(e.Class), e)
 }
 
 // say answers in the words of the dialect that owns the path.
-func (t through) say(w http.ResponseWriter, r *http.Request, status int, e *mapping.Error) {
+func (t passthroughs) say(w http.ResponseWriter, r *http.Request, status int, e *mapping.Error) {
 	owner, _ := t.dialects.Owner(r.URL.Path)
 	body, err := json.Marshal(refusalOf(owner)(e))
 	if err != nil {

@@ -17,17 +17,17 @@ import (
 type reloader struct {
 	dialects adapter.Dialects
 	dialer   *dialer
-	through  through
+	through  passthroughs
 	engine   *engine.Engine
-	routes   func(*config.Config, ways) func(*mux.Router)
+	routes   func(*config.Config, routes) func(*mux.Router)
 	server   *proxy.Server
 	limits   *limits
 	hooks    *webhook.Sender
 	metrics  *metrics.Metrics
 	counted  *metrics.Reloads
 	log      *zap.Logger
-	seals    seals // of the agents in force
-	ways     ways  // in force
+	seals    fileHashes // of the agents in force
+	ways     routes     // in force
 }
 
 // reload is App.Reload.
@@ -36,11 +36,11 @@ func (r *reloader) reload(load func() (*config.Config, error)) (config.Change, e
 	r.counted.Reloaded(err == nil)
 	switch {
 	case err != nil:
-		r.log.Error("the configuration could not be reloaded: the one before stays in force", zap.String("reason", strings.ReplaceAll(err.Error(), "\n", "; ")))
+		r.log.Error("configuration could not be reloaded; the previous one stays in force", zap.String("reason", strings.ReplaceAll(err.Error(), "\n", "; ")))
 	case len(change.Keys)+len(change.Restart) == 0:
-		r.log.Info("configuration read again: nothing has changed")
+		r.log.Info("configuration reloaded; nothing changed")
 	case len(change.Restart) > 0:
-		r.log.Warn("configuration reloaded, but for what needs a restart", zap.Strings("changed", change.Keys), zap.Strings("needs_restart", change.Restart))
+		r.log.Warn("configuration reloaded, except for keys that need a restart", zap.Strings("changed", change.Keys), zap.Strings("needs_restart", change.Restart))
 	default:
 		r.log.Info("configuration reloaded", zap.Strings("changed", change.Keys))
 	}
@@ -57,7 +57,7 @@ func (r *reloader) take(load func() (*config.Config, error)) (config.Change, err
 	if err != nil {
 		return change, err
 	}
-	next := sealsOf(change.Config) // before the files are read to be used: what changes after that is seen next time
+	next := fileHashesOf(change.Config) // before the files are read to be used: what changes after that is seen next time
 	change.Keys = append(change.Keys, r.seals.renewed(next, change.Keys)...)
 	if len(change.Keys) == 0 {
 		return change, nil
@@ -67,7 +67,7 @@ func (r *reloader) take(load func() (*config.Config, error)) (config.Change, err
 
 // use makes everything first, so that all of it comes in force or nothing. Agents come before the routes, which may
 // name them.
-func (r *reloader) use(cfg *config.Config, next seals) error {
+func (r *reloader) use(cfg *config.Config, next fileHashes) error {
 	stays := staying(cfg, r.engine.Config(), func(name string) bool { return next[name] != r.seals[name] })
 	agents, err := r.dialer.anew(cfg, r.engine.Agents(), stays)
 	if err != nil {

@@ -20,9 +20,9 @@ func newTracing(s *trace.Settings, log *zap.Logger) tracing {
 	if s == nil {
 		return tracing{}
 	}
-	log.Info("traces are sent", zap.String("endpoint", s.Endpoint()))
+	log.Info("sending traces", zap.String("endpoint", s.Endpoint()))
 	if unread := s.Unread(); len(unread) > 0 {
-		log.Warn("variables of OpenTelemetry that say nothing to this bridge", zap.Strings("variables", unread))
+		log.Warn("OpenTelemetry variables without effect here", zap.Strings("variables", unread))
 	}
 	return tracing{trace.New(s, Version(), log.Named("trace"))}
 }

@@ -47,12 +47,12 @@ func (f *Filled) Set(s string) error {
 }
 
 // Load merges defaults, file, environment and flags.
-func (f *ConfigFlags) Load(environ []string, warn func(config.Complaint)) (*config.Config, error) {
+func (f *ConfigFlags) Load(environ []string, warn func(config.Problem)) (*config.Config, error) {
 	return f.LoadFrom(environ, warn, nil)
 }
 
 // LoadFrom is Load that also calls read with each file that was read, and what it held.
-func (f *ConfigFlags) LoadFrom(environ []string, warn func(config.Complaint), read func(file string, content []byte)) (*config.Config, error) {
+func (f *ConfigFlags) LoadFrom(environ []string, warn func(config.Problem), read func(file string, content []byte)) (*config.Config, error) {
 	o, err := f.Options(environ)
 	if err != nil {
 		return nil, err

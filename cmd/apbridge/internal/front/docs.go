@@ -10,7 +10,7 @@ import (
 // docsBody is what /docs shows.
 type docsBody struct {
 	standing
-	Snippets  []adapter.Code
+	Snippets  []adapter.Snippet
 	Agents    []listed
 	Chooses   []string
 	Dialects  []spoken
@@ -50,7 +50,7 @@ func (f *front) serveDocs(w http.ResponseWriter, r *http.Request) {
 	f.answer(w, r, f.docs, page.View{Title: "apbridge: documentation", Here: "docs", Body: b})
 }
 
-func (d document) shown(a adapter.Asked) shownDocument {
+func (d document) shown(a adapter.SnippetParams) shownDocument {
 	s, base := shownDocument{document: d}, a.URL
 	if !a.Default {
 		base += d.below(a.Agent)

@@ -90,7 +90,7 @@ func (f *front) answer(w http.ResponseWriter, r *http.Request, p *page.Page, v p
 		v.More = f.More(mapping.PrincipalOf(r.Context()))
 	}
 	if err := p.Answer(w, r, v); err != nil {
-		f.Log.Error("a page could not be made", zap.Error(err))
+		f.Log.Error("page could not be rendered", zap.Error(err))
 		http.Error(w, "The page could not be made; the log has the cause.", http.StatusInternalServerError)
 	}
 }

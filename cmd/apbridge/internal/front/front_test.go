@@ -215,9 +215,9 @@ func TestOthersCallsAreNotTold(t *testing.T) {
 func spokenBy(name string) adapter.Dialect {
 	return adapter.Dialect{
 		Name: name, Mount: func(*mux.Router, adapter.Service, adapter.Face) {}, Speaks: "the words of " + name, Chooses: "as " + name + "_id",
-		Code: func(a adapter.Asked) []adapter.Code {
+		Snippets: func(a adapter.SnippetParams) []adapter.Snippet {
 			text := fmt.Sprintf("%s asks %s %s default=%v keys=%v %s", name, a.URL, a.Agent, a.Default, a.Keys, a.Input)
-			return []adapter.Code{{ID: "in-" + name, Language: name, About: "of " + name, Text: text}}
+			return []adapter.Snippet{{ID: "in-" + name, Language: name, About: "of " + name, Text: text}}
 		},
 	}
 }
@@ -266,11 +266,11 @@ func TestExamples(t *testing.T) {
 		t.Errorf("for any agent: %q", doc.PerAgent())
 	}
 	for _, c := range []struct {
-		asked adapter.Asked
+		asked adapter.SnippetParams
 		want  string
 	}{
-		{adapter.Asked{URL: "http://b.test", Agent: "a", Default: true}, `curl -s "http://b.test/talks/$talk_id"`},
-		{adapter.Asked{URL: "http://b.test", Agent: "a", Keys: true}, `curl -s "http://b.test/of/a/talks/$talk_id" -H "x-api-key: $APBRIDGE_KEY"`},
+		{adapter.SnippetParams{URL: "http://b.test", Agent: "a", Default: true}, `curl -s "http://b.test/talks/$talk_id"`},
+		{adapter.SnippetParams{URL: "http://b.test", Agent: "a", Keys: true}, `curl -s "http://b.test/of/a/talks/$talk_id" -H "x-api-key: $APBRIDGE_KEY"`},
 	} {
 		if got := doc.shown(c.asked).Shown[0].Routes[0].Example; got != c.want {
 			t.Errorf("%+v: %s", c.asked, got)

@@ -13,7 +13,7 @@ import (
 type homeBody struct {
 	standing
 	Agents    []listed
-	First     *adapter.Code // nil: there is no program
+	First     *adapter.Snippet // nil: there is no program
 	Speaks    []string
 	Documents []adapter.Document
 }

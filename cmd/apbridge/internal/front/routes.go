@@ -120,7 +120,7 @@ func queryOf(o operation) string {
 }
 
 // example is a command that asks the route. What its path names are variables of the shell.
-func (r route) example(a adapter.Asked, base string) string {
+func (r route) example(a adapter.SnippetParams, base string) string {
 	at := inDoubleQuotes(base + r.Path + r.query)
 	if r.socket {
 		return strings.TrimRight("websocat "+strings.Replace(a.CurlKey(), "-H ", "-H=", 1)+strings.Replace(at, "http", "ws", 1), " ")

@@ -15,9 +15,9 @@ const placeholder = "AGENT"
 const words = "hi"
 
 // asked is the run that programs to copy ask for, by the first of the agents that the caller is shown.
-func asked(s standing, agents []listed) adapter.Asked {
+func asked(s standing, agents []listed) adapter.SnippetParams {
 	message := new(rawjson.Writer).Open('{').Key("role").Text("user").Key("content").Text(words).Close('}').Bytes
-	a := adapter.Asked{URL: s.URL, Agent: placeholder, Keys: s.Keys, Words: words}
+	a := adapter.SnippetParams{URL: s.URL, Agent: placeholder, Keys: s.Keys, Words: words}
 	a.Input = json.RawMessage(`{"messages":[` + string(message) + `]}`)
 	if len(agents) > 0 {
 		a.Agent, a.Default = agents[0].Name, agents[0].Default
@@ -26,15 +26,15 @@ func asked(s standing, agents []listed) adapter.Asked {
 }
 
 // snippets are the programs of all dialects, in the order of their documents.
-func (f *front) snippets(a adapter.Asked) (list []adapter.Code) {
+func (f *front) snippets(a adapter.SnippetParams) (list []adapter.Snippet) {
 	for _, p := range slices.Backward(f.Dialects.Programs(a)) {
-		list = append(list, p.Code...)
+		list = append(list, p.Snippets...)
 	}
 	return list
 }
 
 // first is the program that is shown first; nil where there is none.
-func (f *front) first(a adapter.Asked) *adapter.Code {
+func (f *front) first(a adapter.SnippetParams) *adapter.Snippet {
 	if all := f.snippets(a); len(all) > 0 {
 		return &all[0]
 	}

@@ -60,7 +60,7 @@ Exit code: 0 if every agent is usable, else 1.`,
 // patients is the configuration of the agents to ask: those at the URLs with all else at its default, or the ones that
 // flags, file and environment name.
 func patients(p *console.Process, from console.ConfigFlags, urls []string) (*config.Config, error) {
-	warn := func(c config.Complaint) { fmt.Fprintf(p.Err, "warning: %s\n", c) }
+	warn := func(c config.Problem) { fmt.Fprintf(p.Err, "warning: %s\n", c) }
 	if len(urls) == 0 {
 		return from.Load(p.Environ, warn)
 	}

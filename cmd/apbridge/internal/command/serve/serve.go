@@ -42,12 +42,12 @@ changed keys and those that need a restart.`,
 			if err := logs.Check(); err != nil {
 				return err
 			}
-			var warnings []config.Complaint
+			var warnings []config.Problem
 			again := &reloader{from: from, logs: logs, environ: p.Environ, systemd: newSupervisor(p.Environ), read: contents{}}
 			if p.Hangups != nil {
 				again.hangups = p.Hangups()
 			}
-			cfg, err := from.LoadFrom(p.Environ, func(c config.Complaint) { warnings = append(warnings, c) }, again.read.note)
+			cfg, err := from.LoadFrom(p.Environ, func(c config.Problem) { warnings = append(warnings, c) }, again.read.note)
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ changed keys and those that need a restart.`,
 	return cmd
 }
 
-func (p *program) serve(ctx context.Context, cfg *config.Config, again *reloader, warnings []config.Complaint) error {
+func (p *program) serve(ctx context.Context, cfg *config.Config, again *reloader, warnings []config.Problem) error {
 	log := again.switched.Logger()
 	traces, err := trace.Read(p.Environ)
 	if err != nil {

@@ -89,9 +89,9 @@ agents:
 	}{
 		{on["asks"] + "/answer", "/threads/{thread_id}/answer", "answered", url.Values{"question": {asked}, "json": {`{"decisions":[{"type":"reject","message":"` + unlogged["decision"] + `"}]}`}}},
 		{"/runs/" + runs["waits"] + "/cancel", "/runs/{run_id}/cancel", "cancelled", nil},
-		{"/runs/" + runs["says"] + "/again", "/runs/{run_id}/again", "made", url.Values{"where": {"new"}, "input": {`{"messages":[{"role":"user","content":"` + unlogged["another"] + `"}]}`}}},
-		{on["says"] + "/fork", "/threads/{thread_id}/fork", "made", url.Values{"checkpoint": {head}, "agent": {"says"}, "says": {unlogged["words"]}}},
-		{"/agents/fails/try", "/agents/{agent}/try", "made", url.Values{"text": {unlogged["message"]}}},
+		{"/runs/" + runs["says"] + "/again", "/runs/{run_id}/again", "created", url.Values{"where": {"new"}, "input": {`{"messages":[{"role":"user","content":"` + unlogged["another"] + `"}]}`}}},
+		{on["says"] + "/fork", "/threads/{thread_id}/fork", "created", url.Values{"checkpoint": {head}, "agent": {"says"}, "says": {unlogged["words"]}}},
+		{"/agents/fails/try", "/agents/{agent}/try", "created", url.Values{"text": {unlogged["message"]}}},
 	}
 	for _, act := range acts {
 		filled(t, b, "/inspect"+act.path, asksFirst(t, b, "/inspect"+act.path, act.in, bob...), bob...).Want(t, 303)

@@ -170,7 +170,7 @@ func TestInspectorProgramsMakeTheRunAgain(t *testing.T) {
 			r.Do("POST", "/runs/wait", `{"assistant_id":"`+agent+`","input":{"messages":[{"role":"user","content":"`+said+`"}]}}`, keyHeader(c.key)...).OK()
 			run := r.Do("GET", "/inspect", "", keyHeader(c.key)...).OK().Text("runs.0.run_id")
 			var shown struct {
-				Programs []struct{ Code []adapter.Code }
+				Programs []struct{ Code []adapter.Snippet }
 			}
 			if err := json.Unmarshal(r.Do("GET", "/inspect/runs/"+run+"/again", "", keyHeader(c.key)...).OK().Body, &shown); err != nil {
 				t.Fatal(err)

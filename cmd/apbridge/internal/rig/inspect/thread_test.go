@@ -501,7 +501,7 @@ auth: {keys: [{id: ann, key: 0123456789abcdef0123456789abcdef}]}`, map[string]ht
 	} {
 		filled(t, b, path, asksFirst(t, b, path, in, ann...), ann...).Want(t, 303)
 	}
-	for route, operation := range map[string]string{"/inspect/runs/{run_id}/again": "made", "/inspect/threads/{thread_id}/fork": "made", "/inspect/runs/{run_id}/cancel": "cancelled"} {
+	for route, operation := range map[string]string{"/inspect/runs/{run_id}/again": "created", "/inspect/threads/{thread_id}/fork": "created", "/inspect/runs/{run_id}/cancel": "cancelled"} {
 		rig.Eventually(t, "the log says what was done at "+route, func() bool {
 			text, err := os.ReadFile(log)
 			if err != nil {

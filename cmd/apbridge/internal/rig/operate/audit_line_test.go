@@ -35,8 +35,8 @@ func TestAuditOfAnswers(t *testing.T) {
 		lines func() []auditLine
 		want  []string
 	}{
-		"graph": {graph, ofGraph, []string{"made thread done", "made run done", "answered run done", "cancelled run done"}},
-		"steps": {steps, ofSteps, []string{"made task done", "changed task done", "changed task done", "answered task done"}},
+		"graph": {graph, ofGraph, []string{"created thread done", "created run done", "answered run done", "cancelled run done"}},
+		"steps": {steps, ofSteps, []string{"created task done", "changed task done", "changed task done", "answered task done"}},
 	} {
 		tt.b.End()
 		var said []string

@@ -111,7 +111,7 @@ func TestAuditOfTheInspector(t *testing.T) {
 		return b.Do("POST", "/inspect/agents/agent/try", text, append(headers, "X-Api-Key", boundKey, "X-Request-Id", id, "Content-Type", "application/x-www-form-urlencoded")...)
 	}
 	try("asked", "text=hi").OK()
-	try("made", "text=hi&sure=yes").OK()
+	try("created", "text=hi&sure=yes").OK()
 	try("foreign", "text=hi&sure=yes", "Sec-Fetch-Site", "same-site").Is(403)
 	b.Do("GET", "/inspect", "", "X-Api-Key", boundKey, "X-Request-Id", "read").OK()
 	b.Do("GET", "/inspect/web/live.js", "", "X-Api-Key", boundKey, "X-Request-Id", "file").OK()
@@ -120,7 +120,7 @@ func TestAuditOfTheInspector(t *testing.T) {
 	for _, l := range lines() {
 		found[l.RequestID] = fmt.Sprintf("%s %s %s %s %d", l.Operation, l.Kind, l.Outcome, l.Key, len(l.Objects))
 	}
-	want := map[string]string{"asked": "read run done bound 1", "made": "made run done bound 3", "foreign": "made run refused bound 1", "read": "read run done bound 0"}
+	want := map[string]string{"asked": "read run done bound 1", "created": "created run done bound 3", "foreign": "created run refused bound 1", "read": "read run done bound 0"}
 	delete(found, "")
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -148,10 +148,10 @@ func TestAuditNamesWhatWasDone(t *testing.T) {
 	b.End()
 	list := lines()
 	for _, want := range []auditLine{
-		{Operation: "made", Kind: "thread", Outcome: "done", Key: "bound", Objects: []struct{ Kind, ID string }{{"thread", thread}}},
-		{Operation: "made", Kind: "run", Outcome: "done", Key: "bound", Objects: []struct{ Kind, ID string }{{"run", run}, {"thread", thread}}},
-		{Operation: "made", Kind: "cron", Outcome: "done", Key: "bound", Objects: []struct{ Kind, ID string }{{"cron", cron}}},
-		{Operation: "made", Kind: "task", Outcome: "done", Key: "bound", Objects: []struct{ Kind, ID string }{{"task", task}}},
+		{Operation: "created", Kind: "thread", Outcome: "done", Key: "bound", Objects: []struct{ Kind, ID string }{{"thread", thread}}},
+		{Operation: "created", Kind: "run", Outcome: "done", Key: "bound", Objects: []struct{ Kind, ID string }{{"run", run}, {"thread", thread}}},
+		{Operation: "created", Kind: "cron", Outcome: "done", Key: "bound", Objects: []struct{ Kind, ID string }{{"cron", cron}}},
+		{Operation: "created", Kind: "task", Outcome: "done", Key: "bound", Objects: []struct{ Kind, ID string }{{"task", task}}},
 		{Operation: "changed", Kind: "item", Outcome: "done", Key: "bound", Objects: []struct{ Kind, ID string }{{"item", "a/" + wild}}},
 		{Operation: "deleted", Kind: "thread", Outcome: "done", Key: "bound", Objects: []struct{ Kind, ID string }{{"thread", thread}}},
 		{Operation: "read", Kind: "thread", Outcome: "refused", Key: "free", Objects: []struct{ Kind, ID string }{{"thread", thread}}},
@@ -180,7 +180,7 @@ func TestAuditWithoutReads(t *testing.T) {
 	as(b, "GET", "/info", "").Is(200)
 	as(b, "POST", "/threads", `{}`).Is(200)
 	b.End()
-	if list := lines(); len(list) != 1 || list[0].Operation != "made" {
+	if list := lines(); len(list) != 1 || list[0].Operation != "created" {
 		t.Errorf("lines: %+v", list)
 	}
 }
@@ -217,7 +217,7 @@ func TestAuditOfTheBackground(t *testing.T) {
 	b, lines := audited(t, func(c *config.Config) { c.Webhooks.AllowPrivateNetworks = true })
 	as(b, "POST", "/threads", `{"ttl":0.001}`).Is(200)
 	as(b, "POST", "/runs/wait", `{"input":"hi","webhook":"`+at+`/ap/v1/agent/tasks"}`).Is(200)
-	for _, want := range []auditLine{{Operation: "deleted", Kind: "thread", Tenant: "acme"}, {Operation: "told", Kind: "webhook", Tenant: "acme"}} {
+	for _, want := range []auditLine{{Operation: "deleted", Kind: "thread", Tenant: "acme"}, {Operation: "notified", Kind: "webhook", Tenant: "acme"}} {
 		rig.Eventually(t, "a line that says "+want.Operation+" "+want.Kind, func() bool {
 			for _, l := range lines() {
 				if l.From == "" && l.Operation == want.Operation && l.Kind == want.Kind && l.Tenant == want.Tenant && (want.Key == "" || l.Key == want.Key) && len(l.Objects) > 0 {
@@ -259,7 +259,7 @@ func TestAuditOfCommands(t *testing.T) {
 		said = append(said, fmt.Sprint(l.Operation, " ", l.Kind, " ", len(l.Objects), " ", l.Key, " ", l.From))
 	}
 	slices.Sort(said)
-	want := []string{"made run 2 bound 127.0.0.1", "made thread 1 bound 127.0.0.1", "read thread 1 bound 127.0.0.1", "read thread 1 bound 127.0.0.1"}
+	want := []string{"created run 2 bound 127.0.0.1", "created thread 1 bound 127.0.0.1", "read thread 1 bound 127.0.0.1", "read thread 1 bound 127.0.0.1"}
 	if diff := cmp.Diff(want, said); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}

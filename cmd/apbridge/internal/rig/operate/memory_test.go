@@ -225,7 +225,7 @@ func TestAgentsWriteInTheirNamespaces(t *testing.T) {
 		if wrote != (name == "its own") || strings.Count(items, `"seed"`) != map[bool]int{true: 1, false: 2}[wrote] {
 			t.Errorf("%s: there is %s", name, items)
 		}
-		if refused := r.Logs.FilterMessage("what an agent asked to be remembered could not be stored").Len(); refused != map[bool]int{true: 0, false: 1}[wrote] {
+		if refused := r.Logs.FilterMessage("memory of an agent could not be stored").Len(); refused != map[bool]int{true: 0, false: 1}[wrote] {
 			t.Errorf("%s: the log says so %d times", name, refused)
 		}
 	}

@@ -69,7 +69,7 @@ var serverProofs = map[string]func(*testing.T){
 		at := saysMuch(t, r)
 		r.End()
 		r = rig.Configured(t, strings.Replace(text, "['env:KEY']", "['env:KEY'], write: plain", 1), rig.Legacy(), key)
-		done := "all bodies of the database are as this bridge writes them"
+		done := "all database bodies are in the current format"
 		rig.Eventually(t, "what was sealed is plain", func() bool { return r.Logs.FilterMessage(done).Len() > 0 })
 		r.End()
 		rig.Configured(t, "database: "+file+rig.OneAgent, rig.Legacy()).Get(at+"/state").Want(t, 200, privateWord)
@@ -149,11 +149,11 @@ var serverProofs = map[string]func(*testing.T){
 	"limits.crons":                 rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24Quotas"),
 	"limits.request_memory":        rig.ProvenBy("proxy", "TestD5BodiesTogether"),
 	"limits.thread_queue":          rig.ProvenBy("cmd/apbridge", "TestD6_FurtherQueues"),
-	"retention.events":             rig.ProvenBy("proxy/chore", "TestRetention"),
-	"retention.checkpoints":        rig.ProvenBy("proxy/chore", "TestRetention"),
-	"retention.stateless":          rig.ProvenBy("proxy/chore", "TestAStatelessRunStaysForAnHour"),
-	"retention.failed":             rig.ProvenBy("proxy/chore", "TestAStatelessRunStaysForAnHour"),
-	"retention.threads":            rig.ProvenBy("proxy/chore", "TestRetention"),
+	"retention.events":             rig.ProvenBy("proxy/maintenance", "TestRetention"),
+	"retention.checkpoints":        rig.ProvenBy("proxy/maintenance", "TestRetention"),
+	"retention.stateless":          rig.ProvenBy("proxy/maintenance", "TestAStatelessRunStaysForAnHour"),
+	"retention.failed":             rig.ProvenBy("proxy/maintenance", "TestAStatelessRunStaysForAnHour"),
+	"retention.threads":            rig.ProvenBy("proxy/maintenance", "TestRetention"),
 	"webhooks.allow_private_networks": func(t *testing.T) {
 		const body = `{"input":"hi","webhook":"http://127.0.0.1:1/hook"}`
 		rig.Configured(t, rig.OneAgent, rig.Legacy()).Do("POST", "/runs/wait", body).Want(t, 422, "webhook")

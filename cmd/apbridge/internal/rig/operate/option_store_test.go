@@ -110,7 +110,7 @@ var storeProofs = map[string]func(*testing.T){
 		wrong := rig.Configured(t, "store: {index: {dims: 17, embed: 'any:m', url: "+e.Endpoint.URL+"/v1}}"+rig.OneAgent, rig.Legacy())
 		wrong.Do("PUT", "/store/items", `{"namespace":["n"],"key":"k","value":{"t":"kitten"}}`).Want(t, 204)
 		rig.Eventually(t, "the complaint", func() bool {
-			return len(wrong.Logs.FilterMessageSnippet("do not become vectors").All()) > 0
+			return len(wrong.Logs.FilterMessageSnippet("could not be embedded").All()) > 0
 		})
 		wantLossy(t, wrong.Do("POST", "/store/items/search", `{"query":"kitten"}`).Want(t, 200, `"key":"k"`), "query;approximated")
 	},
@@ -200,7 +200,7 @@ var storeProofs = map[string]func(*testing.T){
 			}
 		}
 	},
-	"store.ttl.sweep_interval_minutes": rig.ProvenBy("proxy/chore", "TestItemsAreSweptAsOftenAsConfigured"),
+	"store.ttl.sweep_interval_minutes": rig.ProvenBy("proxy/maintenance", "TestItemsAreSweptAsOftenAsConfigured"),
 	"store.vector_cache":               rig.ProvenBy("proxy/store", "TestVectorsThatAreNotKept"),
 }
 

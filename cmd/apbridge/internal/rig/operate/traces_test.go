@@ -248,7 +248,7 @@ func TestLogsNameTheTrace(t *testing.T) {
 	b := rig.StartTraced(t, rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(agent)}), c, zap.New(core))
 	b.Do("POST", "/runs/wait", rig.OneRun, from("logged", oneParent)...).OK()
 	b.End()
-	for _, line := range []string{"request", "a run begins", "a run has ended"} {
+	for _, line := range []string{"request", "run started", "run ended"} {
 		if n := logs.FilterMessage(line).FilterField(zap.String("trace_id", oneTrace)).Len(); n != 1 {
 			t.Errorf("%q is logged %d times with the trace", line, n)
 		}

@@ -48,8 +48,8 @@ auth: {keys: [{id: app, key: '`+runLogKey+`'}]}`, map[string]http.Handler{"legac
 	}{{"legacy", "success", "", zapcore.InfoLevel, 3}, {"away", "error", "upstream_unreachable", zapcore.WarnLevel, 0}} {
 		request := "request-of-" + x.agent
 		thread, run := begin(x.agent, request)
-		rig.Eventually(t, "the line of the end", func() bool { return logged(b, "a run has ended", run) != nil })
-		for _, message := range []string{"a run begins", "a run has ended"} {
+		rig.Eventually(t, "the line of the end", func() bool { return logged(b, "run ended", run) != nil })
+		for _, message := range []string{"run started", "run ended"} {
 			e := logged(b, message, run)
 			if e == nil {
 				t.Fatalf("%s: no line %q", x.agent, message)
@@ -60,7 +60,7 @@ auth: {keys: [{id: app, key: '`+runLogKey+`'}]}`, map[string]http.Handler{"legac
 				}
 			}
 		}
-		e := logged(b, "a run has ended", run)
+		e := logged(b, "run ended", run)
 		if c := e.ContextMap(); e.Level != x.level || c["status"] != x.status || c["code"] != x.code || c["steps"] != x.steps || c["took"] == nil {
 			t.Errorf("%s ended with %s %v", x.agent, e.Level, c)
 		}
@@ -73,9 +73,9 @@ auth: {keys: [{id: app, key: '`+runLogKey+`'}]}`, map[string]http.Handler{"legac
 	task := b.Do("POST", "/ap/v1/agent/tasks", `{"input":"`+said+`"}`, head...).OK().Text("task_id")
 	b.Do("POST", "/ap/v1/agent/tasks/"+task+"/steps", ``, head...).OK()
 	run := b.Do("POST", "/runs/search", `{"thread_id":"`+task+`"}`, head...).OK().Text("0.run_id")
-	rig.Eventually(t, "the line of the parking", func() bool { return logged(b, "a run is parked", run) != nil })
+	rig.Eventually(t, "the line of the parking", func() bool { return logged(b, "run parked", run) != nil })
 	b.Do("POST", "/runs/"+run+"/cancel?wait=1", ``, head...).OK()
-	if e := logged(b, "a run has ended", run); e == nil || e.ContextMap()["status"] != "interrupted" {
+	if e := logged(b, "run ended", run); e == nil || e.ContextMap()["status"] != "interrupted" {
 		t.Errorf("a parked run that is cancelled: %v", e)
 	}
 	for _, e := range b.Logs.All() {
@@ -106,21 +106,21 @@ func TestTakeoversAreLogged(t *testing.T) {
 	run := path.Base(b.Begin(b.Thread(), ""))
 	<-asked
 	b.End()
-	for _, message := range []string{"a new database is made", "configuration in force", "stopping: "} {
+	for _, message := range []string{"creating a new database", "configuration in force", "shutting down"} {
 		if b.Logs.Filter(func(e observer.LoggedEntry) bool { return strings.HasPrefix(e.Message, message) }).Len() != 1 {
 			t.Errorf("not once: %s", message)
 		}
 	}
-	if logged(b, "a run is handed over", run) == nil {
+	if logged(b, "run handed over", run) == nil {
 		t.Error("the hand-over is not logged")
 	}
 	close(goOn)
 	core, logs := observer.New(zapcore.InfoLevel)
 	next := rig.StartLogging(t, b.Cfg, zap.New(core))
 	next.Logs = logs
-	rig.Eventually(t, "the run's end", func() bool { return logged(next, "a run has ended", run) != nil })
-	taken := logged(next, "a run is taken up", run)
-	if taken == nil || logged(next, "a run begins", run) != nil {
+	rig.Eventually(t, "the run's end", func() bool { return logged(next, "run ended", run) != nil })
+	taken := logged(next, "run taken over", run)
+	if taken == nil || logged(next, "run started", run) != nil {
 		t.Fatal("the next process does not say that it takes the run up")
 	}
 	from, first := taken.ContextMap()["from"], b.Logs.FilterMessage("serving").All()[0].ContextMap()["process"]

@@ -1,0 +1,19 @@
+package adapter
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// MaxLatency is the longest observed duration of a call. The zero value is ready. A backend searches for the effect of
+// a lost answer for about as long as such calls take. Safe for concurrent use.
+type MaxLatency struct{ ns atomic.Int64 }
+
+// Observe records one duration.
+func (l *MaxLatency) Observe(d time.Duration) {
+	for before := l.ns.Load(); int64(d) > before && !l.ns.CompareAndSwap(before, int64(d)); before = l.ns.Load() {
+	}
+}
+
+// MaxLatency returns the longest time that Took was given, 0 while it was given none.
+func (l *MaxLatency) Max() time.Duration { return time.Duration(l.ns.Load()) }

@@ -1,0 +1,41 @@
+package protocol
+
+import (
+	"sync"
+	"time"
+)
+
+// heartbeat does something again and again, each time so long after the last, until that reports false or end is
+// called. What is under way then goes on.
+type heartbeat struct {
+	every time.Duration
+	do    func() bool
+
+	mu    sync.Mutex
+	timer *time.Timer
+	ended bool
+}
+
+func newHeartbeat(every time.Duration, do func() bool) *heartbeat {
+	b := &heartbeat{every: every, do: do}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.timer = time.AfterFunc(every, b.strike)
+	return b
+}
+
+func (b *heartbeat) strike() {
+	again := b.do()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if again && !b.ended {
+		b.timer.Reset(b.every)
+	}
+}
+
+func (b *heartbeat) stop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ended = true
+	b.timer.Stop()
+}

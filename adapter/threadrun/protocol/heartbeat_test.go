@@ -1,0 +1,108 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// A beat comes again and again until it reports that there is no use in it, or is ended.
+func TestABeatGoesOnUntilItIsEnded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		struck := 0
+		b := newHeartbeat(time.Second, func() bool { struck++; return true })
+		time.Sleep(3*time.Second + 1)
+		b.stop()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if struck != 3 {
+			t.Errorf("struck %d times", struck)
+		}
+		struck = 0
+		newHeartbeat(time.Second, func() bool { struck++; return false })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if struck != 1 {
+			t.Errorf("struck %d times though it was of no use", struck)
+		}
+	})
+}
+
+// A bridge that stops says so to a client, which then knows that it may come back. Its ways to end the connection must
+// not race, so there are some rounds.
+func TestASocketIsClosedWhenTheBridgeStops(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		bridge, stop := context.WithCancel(t.Context())
+		c := subscribed(t, newWorld(), bridge)
+		stop()
+		c.isToldThatTheBridgeStops()
+	}
+}
+
+// unnoticed is a context whose end is noticed by those alone who ask for it.
+type unnoticed struct {
+	context.Context
+	ended chan struct{}
+}
+
+func (c unnoticed) Done() <-chan struct{} { return c.ended }
+
+func (c unnoticed) Err() error {
+	select {
+	case <-c.ended:
+		return context.Canceled
+	default:
+		return nil
+	}
+}
+
+func (unnoticed) AfterFunc(func()) func() bool { return func() bool { return true } }
+
+// The log ends with the bridge. A socket that comes upon that first says the same.
+func TestASocketIsClosedAsTheLogEndsWithTheBridge(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.make("")
+	bridge := unnoticed{t.Context(), make(chan struct{})}
+	c := subscribed(t, w, bridge)
+	close(bridge.ended)
+	w.mu.Lock()
+	w.broken = errors.New("the database is closed")
+	w.ring()
+	w.mu.Unlock()
+	c.isToldThatTheBridgeStops()
+}
+
+// subscribed is a socket with a subscription, whose requests are the bridge's.
+func subscribed(t *testing.T, w *world, bridge context.Context) *wire {
+	t.Helper()
+	s := w.server()
+	ended := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = s.ServeSocket(w, r.WithContext(bridge), uuid(1), Snake)
+		close(ended)
+	}))
+	t.Cleanup(func() {
+		<-ended
+		srv.Close()
+	})
+	c := dial(t, srv.URL)
+	c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["values"]}}`)
+	c.wants(`"subscription_id"`)
+	return c
+}
+
+func (w *wire) isToldThatTheBridgeStops() {
+	w.t.Helper()
+	if _, _, err := w.conn.Read(patiently(w.t)); websocket.CloseStatus(err) != websocket.StatusGoingAway {
+		w.t.Error(err)
+	}
+}

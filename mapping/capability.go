@@ -1,0 +1,126 @@
+package mapping
+
+import "strings"
+
+// Capability is something that a request can tell an agent, in the terms of the model. A face maps each of its fields
+// to one; a backend declares its support for each.
+type Capability string
+
+const (
+	CapInput          Capability = "input"           // the input object of a run
+	CapMessages       Capability = "messages"        // messages of the conversation, as a list
+	CapLinks          Capability = "links"           // files that messages name without holding them
+	CapParts          Capability = "parts"           // what messages hold besides text and files
+	CapSpeaker        Capability = "speaker"         // the names that people go by in messages
+	CapRemarks        Capability = "remarks"         // what messages say of themselves
+	CapWords          Capability = "words"           // one message of the conversation, as a text
+	CapTranscript     Capability = "transcript"      // the conversation so far
+	CapItems          Capability = "items"           // what the long-term store has for the run
+	CapCommand        Capability = "command"         // how a run goes on, as a whole
+	CapAnswer         Capability = "answer"          // the answer to a question, in any form
+	CapUpdate         Capability = "update"          // a change of the state with which a run begins
+	CapGoto           Capability = "goto"            // the nodes that a run begins at
+	CapConfig         Capability = "config"          // the settings of a run, as a whole
+	CapRecursionLimit Capability = "recursion limit" // the most steps of a run
+	CapConfigurable   Capability = "configurable"    // settings that the agent itself defines
+	CapTags           Capability = "tags"            // labels of a run
+	CapContext        Capability = "context"         // what a run may read and never changes
+	CapStreamModes    Capability = "stream modes"    // what of a run is streamed
+	CapSubgraphs      Capability = "subgraphs"       // that graphs within the graph are streamed, too
+	CapStopBefore     Capability = "stop before"     // nodes before which a run stops
+	CapStopAfter      Capability = "stop after"      // nodes after which a run stops
+	CapFork           Capability = "fork"            // the checkpoint that a run begins at
+	CapState          Capability = "state"           // a change of a thread's state between runs
+	CapAuthor         Capability = "author"          // the node that such a change is said to come from
+	CapTask           Capability = "task"            // the words that a task begins with
+	CapTaskExtra      Capability = "additional task" // what a task is given besides its words
+	CapStep           Capability = "step"            // the words that a step is asked for with
+	CapStepExtra      Capability = "additional step" // what a step is given besides its words
+	CapFile           Capability = "file"            // the bytes of a file
+)
+
+// Capabilities of what the bridge does itself, in front of any agent. No agent is told of them; they are there for
+// messages, which name them in the words of each dialect (Names).
+const (
+	CapStrategy  Capability = "strategy"  // what becomes of a run on a busy thread
+	CapExisting  Capability = "existing"  // that what is there already is answered instead of refused
+	CapAssistant Capability = "assistant" // that an assistant is made
+)
+
+// Support is how far an agent supports a Capability.
+type Support struct {
+	Fate   Fate
+	Reason string // for people: a sentence
+}
+
+// Full is the support for a capability that the agent gets unchanged. The reason is for people.
+func Full(reason string) Support { return Support{Exact, reason} }
+
+// Partial is the support for a capability that the agent gets only approximately.
+func Partial(reason string) Support { return Support{Approximated, reason} }
+
+// None is the support for a capability that the agent does not get.
+func None(reason string) Support { return Support{Dropped, reason} }
+
+// PassedOn is the support for what the agent gets as it came.
+func PassedOn() Support { return Full("It is passed on to the agent.") }
+
+// Capabilities is what agents of a dialect support. A capability that is not listed is not supported.
+type Capabilities map[Capability]Support
+
+func (c Capabilities) handle(m Capability) Support {
+	if h, ok := c[m]; ok {
+		return h
+	}
+	return None("The agent's protocol has no word for it.")
+}
+
+// RequestField is a documented field of a dialect's requests.
+type RequestField struct {
+	Request    string // kind of request: run, task, step, thread, …
+	Name       string // nested ones by dots: config.tags
+	Capability Capability
+	Fixed      Support // of a field without a Capability: the agent has no part in it
+}
+
+// Fields returns fields of a kind of request with the same capability.
+func Fields(request string, m Capability, names ...string) []RequestField {
+	return fieldsOf(RequestField{Request: request, Capability: m}, names)
+}
+
+// BridgedFields returns fields that the bridge serves itself, with any agent.
+func BridgedFields(request string, names ...string) []RequestField {
+	return FixedFields(request, Full("The bridge does this itself, in front of any agent."), names...)
+}
+
+// FixedFields returns fields with fixed support, whatever the agent can do.
+func FixedFields(request string, h Support, names ...string) []RequestField {
+	return fieldsOf(RequestField{Request: request, Fixed: h}, names)
+}
+
+func fieldsOf(like RequestField, names []string) []RequestField {
+	list := make([]RequestField, len(names))
+	for i, name := range names {
+		list[i], list[i].Name = like, name
+	}
+	return list
+}
+
+// FieldFor is the first documented field of a kind of request with a meaning. Where no document names one, it is a
+// field with the name of the meaning itself, so that no loss stays without a name.
+func FieldFor(documented []RequestField, request string, m Capability) RequestField {
+	for _, f := range documented {
+		if f.Request == request && f.Capability == m {
+			return f
+		}
+	}
+	return RequestField{Request: request, Name: strings.ReplaceAll(string(m), " ", "_"), Capability: m}
+}
+
+// For returns what becomes of the field in front of an agent that can be told so much.
+func (f *RequestField) For(agent Capabilities) Support {
+	if f.Capability == "" {
+		return f.Fixed
+	}
+	return agent.handle(f.Capability)
+}

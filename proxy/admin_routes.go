@@ -1,0 +1,36 @@
+package proxy
+
+import (
+	"net/http"
+
+	"github.com/gorilla/mux"
+
+	"github.com/apbridge/apbridge/proxy/guard"
+)
+
+// AdminRoutes are routes of the admin listener. They are taken without a key: a caller that reaches that listener may
+// see everything that belongs to no tenant.
+type AdminRoutes struct {
+	Owns  func(path string) bool
+	Mount func(r *mux.Router)
+}
+
+// insideRoutes answers by the routes that the admin listener has besides. Requests for them pass the guards that look
+// at a request itself, and leave lines in both logs, as those of clients do. No caller is asked for a key.
+func (s *Server) insideRoutes() (http.Handler, error) {
+	if s.opt.AdminRoutes == nil {
+		return http.NotFoundHandler(), nil
+	}
+	proxies, err := newTrustedProxies(nil)
+	if err != nil {
+		return nil, err
+	}
+	f := s.refuser
+	none := operations{}
+	return &guarded{
+		[]guard.Guard{requestID{}, &accessLog{f, none, proxies, &s.times, s.opt.Tracer, s.opt.RunIn}},
+		recoverer{f},
+		[]guard.Guard{bodyGuard{f, s.cfg.Limits, &s.times}, guard.Path(f), &auditGuard{f, auditor{proxies, s.opt.Audit}, none, s.opt.Does}},
+		newRouter(f, none, s.opt.AdminRoutes.Mount),
+	}, nil
+}

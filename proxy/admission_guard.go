@@ -1,0 +1,59 @@
+package proxy
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/guard"
+)
+
+// admissionGuard refuses requests while the bridge shuts down, or has more connections than it can serve. Those that
+// watch it are let in always.
+type admissionGuard struct {
+	refuser
+	ops         operations
+	connections connLimit
+	admission   admission
+	grace       time.Duration // of a shutdown
+}
+
+func (d *admissionGuard) Pass(x *guard.Exchange) bool {
+	switch {
+	case d.ops.own(x.Request.URL.Path):
+		return true
+	case d.connections.full():
+		d.tooMany(x.Writer, x.Request)
+		return false
+	case !d.admission.enter():
+		d.closed(x.Writer, x.Request)
+		return false
+	}
+	d.metrics.InFlight(1)
+	x.AtEnd(d.left)
+	return true
+}
+
+// left is called when a request that was let in has been answered.
+func (d *admissionGuard) left() {
+	d.metrics.InFlight(-1)
+	d.admission.leave()
+}
+
+// closed refuses a request while the bridge stops.
+func (d *admissionGuard) closed(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Retry-After", strconv.Itoa(d.retryAfter()))
+	d.refuse(w, r, mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown, "The bridge is shutting down. Try again in a moment."))
+}
+
+// retryAfter is in seconds: when the next process may be there.
+func (d *admissionGuard) retryAfter() int { return int(d.grace.Seconds()) + 1 }
+
+// tooMany refuses a request and gives its connection up.
+func (d *admissionGuard) tooMany(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Connection", "close")
+	w.Header().Set("Retry-After", "1")
+	d.refuse(w, r, mapping.Errorf(mapping.Unavailable, codeOverloaded,
+		"The bridge has more connections open than the %d it can serve with its file descriptors. Close some, or try again in a moment.", d.connections.most))
+}

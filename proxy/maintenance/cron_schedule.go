@@ -1,0 +1,109 @@
+package maintenance
+
+import (
+	"strings"
+	"time"
+	_ "time/tzdata" // the binary also runs where there is no zone database
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/netresearch/go-cron"
+)
+
+// Schedule is when a cron ticks. Where the time zone changes its clock, the rules of cron(8) hold: a schedule of fixed
+// times ticks once for each, in the first of two equal hours, and right after an hour that is left out. Others, which
+// have * in the minute or the hour, tick whenever the clock of the zone matches.
+type Schedule struct {
+	ticks cron.Schedule
+	fixed *time.Location // of fixed times, whose ticks are read as if the zone were UTC; nil: not fixed
+}
+
+// fields of a schedule: those of crontab(5), which is also how it reads a day of month beside a day of week: either
+// will do.
+var scheduleParser = cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor | cron.DowOrDom)
+
+// ParseSchedule reads the five fields of crontab(5), or @hourly, @daily, @weekly, @monthly, @yearly, in a time zone of
+// the IANA database ("": UTC). A schedule that never ticks is Invalid, as is everything else it cannot read.
+func ParseSchedule(text, zone string) (Schedule, error) {
+	text = strings.TrimSpace(text)
+	if strings.HasPrefix(text, "@every") || strings.Contains(text, "=") || len(text) > 200 {
+		return Schedule{}, badSchedule(text)
+	}
+	where := time.UTC
+	if zone != "" {
+		var err error
+		if where, err = time.LoadLocation(zone); err != nil || zone == "Local" {
+			return Schedule{}, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "timezone %q is not known; use a name like Europe/Berlin.", zone)
+		}
+	}
+	s, read := Schedule{}, where
+	if hasFixedTimes(text) {
+		s.fixed, read = where, time.UTC
+	}
+	var err error
+	if s.ticks, err = scheduleParser.Parse("CRON_TZ=" + read.String() + " " + text); err != nil {
+		return Schedule{}, badSchedule(text)
+	}
+	if s.After(time.Now()).IsZero() {
+		return Schedule{}, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "schedule %q never comes.", text)
+	}
+	return s, nil
+}
+
+func badSchedule(text string) error {
+	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid,
+		"schedule %q cannot be read: five fields are needed, as in \"0 8 * * 1-5\" (minute, hour, day of month, month, day of week), or @hourly, @daily, @weekly, @monthly or @yearly.",
+		text[:min(len(text), 200)])
+}
+
+// hasFixedTimes reports whether a schedule names its minutes and hours. Most descriptors do.
+func hasFixedTimes(text string) bool {
+	fields := strings.Fields(text)
+	if len(fields) < 2 {
+		return text != "@hourly"
+	}
+	return !strings.ContainsAny(fields[0][:1]+fields[1][:1], "*?")
+}
+
+// After returns the first tick after a time; zero when there is none.
+func (s Schedule) After(at time.Time) time.Time {
+	if s.fixed == nil {
+		return inUTC(s.ticks.Next(at))
+	}
+	for shown := clockIn(s.fixed, at); ; {
+		if shown = s.ticks.Next(shown); shown.IsZero() {
+			return shown
+		}
+		if next := firstShowing(s.fixed, shown); next.After(at) {
+			return next.UTC()
+		}
+	}
+}
+
+func inUTC(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.UTC()
+}
+
+// clockIn returns what the clocks of a zone show, as a time in UTC.
+func clockIn(zone *time.Location, at time.Time) time.Time {
+	_, offset := at.In(zone).Zone()
+	return at.UTC().Add(time.Duration(offset) * time.Second)
+}
+
+// firstShowing is when the clocks of a zone first show a time, or have left it out.
+func firstShowing(zone *time.Location, shown time.Time) time.Time {
+	for period := shown.Add(-26 * time.Hour).In(zone); ; { // no clock is that far from UTC
+		_, offset := period.Zone()
+		at := shown.Add(-time.Duration(offset) * time.Second)
+		start, end := period.ZoneBounds()
+		switch {
+		case at.Before(start):
+			return start
+		case end.IsZero() || at.Before(end):
+			return at
+		}
+		period = end
+	}
+}

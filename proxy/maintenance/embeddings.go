@@ -1,0 +1,83 @@
+package maintenance
+
+import (
+	"context"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping/pause"
+	"github.com/apbridge/apbridge/proxy/logthrottle"
+	"github.com/apbridge/apbridge/proxy/store/item"
+	"go.uber.org/zap"
+)
+
+const (
+	// embedEvery is how often items are looked for that other processes have written.
+	embedEvery = 2 * time.Second
+	// embedAfter is how long nothing is asked of an endpoint that has failed.
+	embedAfter = 5 * time.Second
+	// embedTold is how many items a pass has that the log reports.
+	embedTold = 1000
+)
+
+// Embeddings makes the vectors that items of the long-term store are found by: after they were written, and of all when
+// the index is another one.
+type Embeddings struct {
+	items *item.Chores
+	zap   *zap.Logger
+	after time.Duration // embedAfter
+	said  logthrottle.Limiter
+}
+
+// NewEmbeddings returns Embeddings of items.
+func NewEmbeddings(items *item.Chores, logger *zap.Logger) *Embeddings {
+	return &Embeddings{items: items, zap: logger.Named("embeddings"), after: embedAfter}
+}
+
+// Run works until ctx ends.
+func (w *Embeddings) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if w.pass(ctx) {
+			w.wait(ctx)
+		} else {
+			_ = pause.For(ctx, w.after)
+		}
+	}
+}
+
+// pass makes vectors as long as some are missing, and reports whether it could.
+func (w *Embeddings) pass(ctx context.Context) (ok bool) {
+	began := time.Now()
+	for done := 0; ; {
+		n, aside, err := w.items.Embed(ctx)
+		for _, it := range aside {
+			w.tell(it)
+		}
+		if err != nil {
+			if ctx.Err() == nil && w.said.Allow() {
+				w.zap.Error("store items could not be embedded; searches find them by words only", zap.Error(err), w.said.Suppressed())
+			}
+			return false
+		}
+		w.said.Reset()
+		if done/embedTold != (done+n)/embedTold {
+			w.zap.Info("embedding store items", zap.Int("items", done+n), zap.Duration("for", time.Since(began)))
+		}
+		if done += n; n == 0 {
+			return true
+		}
+	}
+}
+
+// tell names an item that was set aside, at the first refusal of its value.
+func (w *Embeddings) tell(it item.SetAside) {
+	level := zap.DebugLevel
+	if it.Tries == 1 {
+		level = zap.WarnLevel
+	}
+	w.zap.Log(level, "item set aside: the embeddings endpoint refuses it, and takes others; searches find it by its words alone", zap.Error(it.Err),
+		zap.String("tenant", it.Tenant), zap.Strings("namespace", it.Namespace), zap.String("key", it.Key), zap.Int("tries", it.Tries), zap.Duration("again_in", it.For))
+}
+
+func (w *Embeddings) wait(ctx context.Context) {
+	_ = pause.Until(ctx, embedEvery, w.items.Unseen())
+}
