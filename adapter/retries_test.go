@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestA13Spread: pauses of runs that were refused together differ, and none is shorter than what the agent asked for.
-func TestA13Spread(t *testing.T) {
+// TestJitter: pauses of runs that were refused together differ, and none is shorter than what the agent asked for.
+func TestJitter(t *testing.T) {
 	t.Parallel()
 	const d = time.Second
 	seen := map[time.Duration]bool{}

@@ -13,8 +13,8 @@ import (
 // agentLine lets a case be about something else than a missing agent.
 const agentLine = "\nagents: {a: {url: 'http://127.0.0.1:1'}}\n"
 
-// TestE26Complaints is every way a file can be wrong, with what is said of it.
-func TestE26Complaints(t *testing.T) {
+// TestComplaints is every way a file can be wrong, with what is said of it.
+func TestComplaints(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -305,7 +305,7 @@ func TestIndexOfLangGraph(t *testing.T) {
 	}
 }
 
-func TestE21SecretsAreNotPrinted(t *testing.T) {
+func TestSecretsAreNotPrinted(t *testing.T) {
 	t.Parallel()
 	a := Agent{Headers: map[string]Secret{"X": "canary"}}
 	encoded, err := json.Marshal(a)

@@ -14,7 +14,7 @@ import (
 )
 
 // E26: a secret comes from a file that has an end and that its owner alone can read.
-func TestE26SecretFiles(t *testing.T) {
+func TestSecretFiles(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	at := func(name string) string { return filepath.Join(folder, name) }
@@ -60,7 +60,7 @@ func TestE26SecretFiles(t *testing.T) {
 }
 
 // E26: the configuration itself may come from a pipe, but not without end.
-func TestE26EndlessConfiguration(t *testing.T) {
+func TestEndlessConfiguration(t *testing.T) {
 	t.Parallel()
 	_, err := Load(Options{File: "/dev/zero"})
 	if err == nil || !strings.Contains(err.Error(), "/dev/zero: is larger than 4 MiB") {

@@ -6,7 +6,7 @@ import (
 )
 
 // E22: what is written to a terminal is text.
-func TestE22EscapesAreShown(t *testing.T) {
+func TestEscapesAreShown(t *testing.T) {
 	t.Parallel()
 	const hostile = "\x1b[31mred\x1b[0m \x1b]0;title\a \u009b2J a\rb \b\x7f \u202egpj.exe \u2066x\u2069 \u2028 \x9b2J"
 	if got := string(Visible([]byte(hostile))); string(Visible([]byte(got))) != got || strings.ContainsRune(got, '\x1b') || !strings.Contains(got, `\u001b[31mred`) || !strings.Contains(got, `\u202egpj.exe`) || !strings.Contains(got, `\x9b2J`) {

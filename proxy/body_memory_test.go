@@ -32,8 +32,8 @@ func (h *holding) mount(r *mux.Router) {
 
 // D5: all bodies together are bounded. What is more than that waits, is refused after a while, and is taken again once
 // there is room; what is small, streamed, or watches the bridge is served all the while. (The words of the dialects:
-// TestD5BodiesTogetherInWords.)
-func TestD5BodiesTogether(t *testing.T) {
+// TestBodiesTogetherInWords.)
+func TestBodiesTogether(t *testing.T) {
 	t.Parallel()
 	held := newHolding()
 	g := prepare(t, func(c *config.Config, _ *Options) { c.Limits.Body, c.Limits.RequestMemory = 64<<10, 128<<10 }, held.mount)
@@ -71,7 +71,7 @@ func TestD5BodiesTogether(t *testing.T) {
 
 // D5: what comes over a connection that goes on after its request is counted with the bodies, and so is the memory
 // limit minded there.
-func TestD5MessagesTogetherWithBodies(t *testing.T) {
+func TestMessagesTogetherWithBodies(t *testing.T) {
 	t.Parallel()
 	held, large := newHolding(), strings.Repeat("x", 60<<10)
 	g := prepare(t, func(c *config.Config, _ *Options) { c.Limits.Body, c.Limits.RequestMemory = 64<<10, 128<<10 }, func(r *mux.Router) {
@@ -112,7 +112,7 @@ func TestD5MessagesTogetherWithBodies(t *testing.T) {
 
 // D5: a body that was announced and does not come takes no room: clients that send nothing, or little, keep no other
 // client out.
-func TestD5AnnouncedBodiesTakeNoRoom(t *testing.T) {
+func TestAnnouncedBodiesTakeNoRoom(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{}, 16)
 	g := prepare(t, func(c *config.Config, _ *Options) { c.Limits.Body, c.Limits.RequestMemory = 64<<10, 128<<10 }, func(r *mux.Router) {
@@ -146,7 +146,7 @@ func TestD5AnnouncedBodiesTakeNoRoom(t *testing.T) {
 }
 
 // D5: a body of unknown length counts as what has come of it; one whose client left counts no more.
-func TestD5BodiesOfUnknownLength(t *testing.T) {
+func TestBodiesOfUnknownLength(t *testing.T) {
 	t.Parallel()
 	held := newHolding()
 	defer close(held.may)
@@ -189,7 +189,7 @@ func endings(method, route, _ string) (adapter.Effect, bool) {
 
 // D5: near GOMEMLIMIT new work is refused, and what watches, reads or ends work is served. Not parallel: the limit is
 // of the process.
-func TestD5NearTheMemoryLimit(t *testing.T) {
+func TestNearTheMemoryLimit(t *testing.T) {
 	runtime.GC()
 	var now runtime.MemStats
 	runtime.ReadMemStats(&now)

@@ -18,7 +18,7 @@ import (
 )
 
 // D5: what net/http says at every attempt is logged once in a while, and all else each time.
-func TestD5NoFloodOfComplaints(t *testing.T) {
+func TestNoFloodOfComplaints(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zapcore.DebugLevel)
@@ -39,7 +39,7 @@ func TestD5NoFloodOfComplaints(t *testing.T) {
 	})
 }
 
-func TestD5ConnectionsThatFitTheFiles(t *testing.T) {
+func TestConnectionsThatFitTheFiles(t *testing.T) {
 	t.Parallel()
 	for files, want := range map[int64]int64{0: 0, 10: 1, 128: 64, 256: 192, 1024: 768, 20_000: 15_000} {
 		if got := mostConnections(files); got != want {

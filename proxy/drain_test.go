@@ -64,7 +64,7 @@ func (h *held) ask(t *testing.T, g *rig, path string) <-chan string {
 	return body
 }
 
-func TestA6DrainLetsRequestsEndAndRefusesNewOnes(t *testing.T) {
+func TestDrainLetsRequestsEndAndRefusesNewOnes(t *testing.T) {
 	t.Parallel()
 	h, draining := newHeld(), make(chan struct{})
 	g := start(t, func(c *config.Config, o *Options) {
@@ -94,7 +94,7 @@ func TestA6DrainLetsRequestsEndAndRefusesNewOnes(t *testing.T) {
 	}
 }
 
-func TestA6StreamsAreCutAfterTheGrace(t *testing.T) {
+func TestStreamsAreCutAfterTheGrace(t *testing.T) {
 	t.Parallel()
 	h := newHeld()
 	g := start(t, func(c *config.Config, _ *Options) { c.ShutdownGrace = 50 * time.Millisecond }, h.mount)
@@ -112,9 +112,9 @@ func TestA6StreamsAreCutAfterTheGrace(t *testing.T) {
 	}
 }
 
-// TestA6LastingStreamsAreNotWaitedFor: a stream that ends with its client alone goes on while the work behind it does,
+// TestLastingStreamsAreNotWaitedFor: a stream that ends with its client alone goes on while the work behind it does,
 // and while other requests are answered; then it breaks, long before the grace is over.
-func TestA6LastingStreamsAreNotWaitedFor(t *testing.T) {
+func TestLastingStreamsAreNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	h, lasting, draining, worked := newHeld(), newHeld(), make(chan struct{}), make(chan struct{})
 	g := start(t, func(c *config.Config, o *Options) {
@@ -156,9 +156,9 @@ func TestA6LastingStreamsAreNotWaitedFor(t *testing.T) {
 	<-g.done
 }
 
-// TestA7WorkThatHangs: neither a handler nor a drain that ignores its context keeps the process past the grace and 3
+// TestWorkThatHangs: neither a handler nor a drain that ignores its context keeps the process past the grace and 3
 // seconds.
-func TestA7WorkThatHangs(t *testing.T) {
+func TestWorkThatHangs(t *testing.T) {
 	t.Parallel()
 	took := stopOfWorkThatHangs(t)
 	for range 2 { // a busy machine adds to it now and then, a wait that is too long always

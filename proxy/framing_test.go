@@ -51,7 +51,7 @@ func (g *rig) answers(t *testing.T, text string, piece, want int) (statuses []in
 
 // E8: what could be read in two ways is refused, wherever it comes on a connection and however its bytes arrive, and
 // nothing after it is taken for a request. The last request is one that must not be answered.
-func TestE8TwoFramings(t *testing.T) {
+func TestTwoFramings(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, nil)
 	head := "POST /threads HTTP/1.1\r\nHost: localhost\r\n"
@@ -91,7 +91,7 @@ func TestE8TwoFramings(t *testing.T) {
 }
 
 // E8: what is plain goes on, whatever bodies look like.
-func TestE8PlainRequestsGoOn(t *testing.T) {
+func TestPlainRequestsGoOn(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, nil)
 	options := "OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -103,9 +103,9 @@ func TestE8PlainRequestsGoOn(t *testing.T) {
 	}
 }
 
-// FuzzE8Heads compares what is seen of the requests on a connection with what net/http makes of them: none that it
+// FuzzHeads compares what is seen of the requests on a connection with what net/http makes of them: none that it
 // reads is missed, and none with a coding is taken for plain.
-func FuzzE8Heads(f *testing.F) {
+func FuzzHeads(f *testing.F) {
 	for _, s := range []string{get + get, sized + get, chunked + get, get + strings.ReplaceAll(get, "\r", ""), "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n\r\n\r" + get} {
 		f.Add([]byte(s), uint8(3))
 	}

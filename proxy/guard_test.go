@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestE1HostsOnLoopback(t *testing.T) {
+func TestHostsOnLoopback(t *testing.T) {
 	t.Parallel()
 	g := start(t, func(c *config.Config, _ *Options) { c.Hosts = []string{"Bridge.local"} }, nil)
 	for host, want := range map[string]int{
@@ -32,7 +32,7 @@ func TestE1HostsOnLoopback(t *testing.T) {
 	}
 }
 
-func TestE2E3Origins(t *testing.T) {
+func TestOrigins(t *testing.T) {
 	t.Parallel()
 	const page = "http://localhost:3000"
 	g := start(t, func(c *config.Config, _ *Options) { c.CORS.Origins = []string{page} }, nil)
@@ -89,7 +89,7 @@ func TestE2E3Origins(t *testing.T) {
 	}
 }
 
-func TestE3AnyOriginIsNotNull(t *testing.T) {
+func TestAnyOriginIsNotNull(t *testing.T) {
 	t.Parallel()
 	g := start(t, func(c *config.Config, _ *Options) {
 		c.CORS.Origins = []string{"*"}
@@ -132,7 +132,7 @@ func TestPreflightNeedsNoKey(t *testing.T) {
 	}
 }
 
-func TestE6RoutesThatAreNotThere(t *testing.T) {
+func TestRoutesThatAreNotThere(t *testing.T) {
 	t.Parallel()
 	g := start(t, func(c *config.Config, _ *Options) {
 		c.CORS.Origins = []string{"https://chat.example"}
@@ -209,7 +209,7 @@ func TestPrincipalReachesTheRoute(t *testing.T) {
 	}
 }
 
-func TestE9ForwardedForIsBelievedFromTrustedPeersOnly(t *testing.T) {
+func TestForwardedForIsBelievedFromTrustedPeersOnly(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		trusted []string

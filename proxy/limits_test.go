@@ -48,8 +48,8 @@ func (c *trickle) Read(p []byte) (int, error) {
 
 func (c *trickle) Close() error { return nil }
 
-// TestE17SlowUpload: an upload has no end in time of its own, but a least rate.
-func TestE17SlowUpload(t *testing.T) {
+// TestSlowUpload: an upload has no end in time of its own, but a least rate.
+func TestSlowUpload(t *testing.T) {
 	t.Parallel()
 	const kib = 1 << 10
 	for name, c := range map[string]struct {
@@ -89,8 +89,8 @@ func TestE17SlowUpload(t *testing.T) {
 	}
 }
 
-// TestE17SlowUploadCredit: bytes that came quickly do not pay for an endless rest.
-func TestE17SlowUploadCredit(t *testing.T) {
+// TestSlowUploadCredit: bytes that came quickly do not pay for an endless rest.
+func TestSlowUploadCredit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		body := &trickle{pieces: 1, piece: 1 << 30, pause: time.Millisecond}
@@ -111,8 +111,8 @@ func TestE17SlowUploadCredit(t *testing.T) {
 	})
 }
 
-// TestE17SlowUploadIsAnswered: a real connection that dribbles is told why it ends.
-func TestE17SlowUploadIsAnswered(t *testing.T) {
+// TestSlowUploadIsAnswered: a real connection that dribbles is told why it ends.
+func TestSlowUploadIsAnswered(t *testing.T) {
 	t.Parallel()
 	g := hurry(t, func(c *config.Config, _ *Options) { c.Limits.UploadRate = 1 << 20 }, func(r *mux.Router) {
 		r.HandleFunc("/upload", func(w http.ResponseWriter, r *http.Request) {

@@ -10,7 +10,7 @@ import (
 
 // E18: guesses are answered 429 with Retry-After after a while, and counted; a client behind a trusted proxy is not
 // slowed by another one.
-func TestE18GuessesAreRefused(t *testing.T) {
+func TestGuessesAreRefused(t *testing.T) {
 	t.Parallel()
 	g := start(t, func(c *config.Config, _ *Options) {
 		c.TrustedProxies = []string{"127.0.0.1"}

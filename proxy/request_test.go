@@ -32,7 +32,7 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-func TestE27PanicsAreAnswered(t *testing.T) {
+func TestPanicsAreAnswered(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, func(r *mux.Router) {
 		r.HandleFunc("/ap/v1/panic", func(http.ResponseWriter, *http.Request) { panic("canary") })
@@ -70,7 +70,7 @@ func TestE27PanicsAreAnswered(t *testing.T) {
 	}
 }
 
-func TestE4QueriesAreNotLogged(t *testing.T) {
+func TestQueriesAreNotLogged(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, nil)
 	g.do(t, "POST", "/threads?token=canary", "canary")
@@ -106,7 +106,7 @@ func TestMetricsNameTheTemplate(t *testing.T) {
 	}
 }
 
-func TestE15BodyLimit(t *testing.T) {
+func TestBodyLimit(t *testing.T) {
 	t.Parallel()
 	g := start(t, func(c *config.Config, _ *Options) { c.Limits.Artifact = 1 << 20 }, nil)
 	big := strings.Repeat("x", 1001)
@@ -156,8 +156,8 @@ func hurry(t *testing.T, change func(*config.Config, *Options), mount func(*mux.
 	return g.run(t)
 }
 
-// TestE17Slowloris opens connections that stop half-way, and wants them closed while others are served.
-func TestE17Slowloris(t *testing.T) {
+// TestSlowloris opens connections that stop half-way, and wants them closed while others are served.
+func TestSlowloris(t *testing.T) {
 	t.Parallel()
 	g := hurry(t, nil, nil)
 	for name, half := range map[string]string{
@@ -276,7 +276,7 @@ func TestAdminListener(t *testing.T) {
 }
 
 // E25: no page of a browser has the admin listener work, though it could not read the answer.
-func TestE25PagesDoNotReachTheAdminListener(t *testing.T) {
+func TestPagesDoNotReachTheAdminListener(t *testing.T) {
 	t.Parallel()
 	g := start(t, func(c *config.Config, _ *Options) { c.Admin = "127.0.0.1:0" }, nil)
 	g.url = "http://" + g.on.admin.Addr().String()

@@ -91,7 +91,7 @@ func TestTLSWithEitherVersionOfHTTP(t *testing.T) {
 }
 
 // E8 within TLS: what an intermediary and the bridge could read differently is refused.
-func TestE8TwoFramingsWithinTLS(t *testing.T) {
+func TestTwoFramingsWithinTLS(t *testing.T) {
 	t.Parallel()
 	g, known := startTLS(t)
 	conn, err := tls.Dial("tcp", g.Addr(), &tls.Config{RootCAs: known, NextProtos: []string{"http/1.1"}})
@@ -120,7 +120,7 @@ func TestPlainHTTPOnATLSPort(t *testing.T) {
 }
 
 // A client that never shakes hands keeps no other client waiting, and its connection counts.
-func TestE17HandshakeThatDoesNotCome(t *testing.T) {
+func TestHandshakeThatDoesNotCome(t *testing.T) {
 	t.Parallel()
 	files, known := certify(t, t.TempDir(), 1)
 	g := prepare(t, func(c *config.Config, _ *Options) { c.TLS = files }, nil)

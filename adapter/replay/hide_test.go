@@ -68,7 +68,7 @@ func TestRecordingsHoldNoCredentials(t *testing.T) {
 }
 
 // A body that is longer than what is kept shows no half of a credential that stands on its end.
-func TestE21NoHalfSecretInARecording(t *testing.T) {
+func TestNoHalfSecretInARecording(t *testing.T) {
 	t.Parallel()
 	const keptBody = 16 << 20
 	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))

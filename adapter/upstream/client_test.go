@@ -219,9 +219,9 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestE21NoSecretInAFailure: a URL's password and the configured headers are in no text of a failure, and are taken out
+// TestNoSecretInAFailure: a URL's password and the configured headers are in no text of a failure, and are taken out
 // of what an agent repeats of them.
-func TestE21NoSecretInAFailure(t *testing.T) {
+func TestNoSecretInAFailure(t *testing.T) {
 	t.Parallel()
 	const password = "pass-5d81"
 	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -66,9 +66,9 @@ func resetCalls(c net.Conn, code http2.ErrCode, seen *atomic.Int64) {
 	}
 }
 
-// TestA10NothingIsWrittenTwiceOverHTTP2: a server that breaks a call off with an error which net/http takes for leave
+// TestNothingIsWrittenTwiceOverHTTP2: a server that breaks a call off with an error which net/http takes for leave
 // to repeat it is sent what may change something once.
-func TestA10NothingIsWrittenTwiceOverHTTP2(t *testing.T) {
+func TestNothingIsWrittenTwiceOverHTTP2(t *testing.T) {
 	t.Parallel()
 	for _, code := range []http2.ErrCode{http2.ErrCodeProtocol, http2.ErrCodeRefusedStream} {
 		for _, body := range []string{"", "x"} {
@@ -80,9 +80,9 @@ func TestA10NothingIsWrittenTwiceOverHTTP2(t *testing.T) {
 	}
 }
 
-// TestC2NoCallWithoutAPermit: a lease that ends while a call is given its connection ends the call before anything of
+// TestNoCallWithoutAPermit: a lease that ends while a call is given its connection ends the call before anything of
 // it is written.
-func TestC2NoCallWithoutAPermit(t *testing.T) {
+func TestNoCallWithoutAPermit(t *testing.T) {
 	t.Parallel()
 	var posts atomic.Int64
 	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -29,9 +29,9 @@ func until(n int64) (context.Context, *atomic.Int64) {
 	}), asked
 }
 
-// TestC2NothingIsSentWithoutAPermit: the lease ends before a call, or while it waits for its connection, over each kind
+// TestNothingIsSentWithoutAPermit: the lease ends before a call, or while it waits for its connection, over each kind
 // of connection: nothing of the call reaches the agent.
-func TestC2NothingIsSentWithoutAPermit(t *testing.T) {
+func TestNothingIsSentWithoutAPermit(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		tls, h2 bool

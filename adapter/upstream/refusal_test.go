@@ -52,7 +52,7 @@ func TestRefusal(t *testing.T) {
 }
 
 // A credential that looks like markup is hidden whole, in a page too.
-func TestE21NoHalfSecretInAPage(t *testing.T) {
+func TestNoHalfSecretInAPage(t *testing.T) {
 	t.Parallel()
 	const key = "canary<b>key"
 	up := adapter.Upstream{Name: "a", Config: config.Agent{URL: "http://127.0.0.1:1", Headers: map[string]config.Secret{"X-Key": key}}}
@@ -63,7 +63,7 @@ func TestE21NoHalfSecretInAPage(t *testing.T) {
 }
 
 // Whatever an agent repeats of the bridge's credentials, and wherever its words are cut, no part of them is shown.
-func TestE21NoHalfSecretInARefusal(t *testing.T) {
+func TestNoHalfSecretInARefusal(t *testing.T) {
 	t.Parallel()
 	c := refusing()
 	for n := range 400 {

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/adapter/upstream"
 )
 
-// TestA13RetryAfterHasACap: what an agent asks for is waited, up to 5 s, and up to half as long again by chance.
-func TestA13RetryAfterHasACap(t *testing.T) {
+// TestRetryAfterHasACap: what an agent asks for is waited, up to 5 s, and up to half as long again by chance.
+func TestRetryAfterHasACap(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]time.Duration{
 		"2": 2 * time.Second, "5": 5 * time.Second, "6": 5 * time.Second, "86400": 5 * time.Second, "10000000000": 5 * time.Second,

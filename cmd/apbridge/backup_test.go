@@ -53,7 +53,7 @@ func talks(t *testing.T, p *rig.Process, i int) (path string) {
 }
 
 // D8: a backup is taken while a bridge works. All that was answered before is in it, and a bridge goes on from it.
-func TestD8BackupWhileABridgeServes(t *testing.T) {
+func TestBackupWhileABridgeServes(t *testing.T) {
 	t.Parallel()
 	agent, folder := serving(t, legacyagent.Handler()), t.TempDir()
 	database, file, back := filepath.Join(folder, "a.db"), filepath.Join(folder, "backup.db"), filepath.Join(folder, "back.db")

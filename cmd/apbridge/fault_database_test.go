@@ -36,9 +36,9 @@ func flip(file string) error {
 	return os.WriteFile(file, data, 0o600)
 }
 
-// TestD3_DatabaseThatCannotBeUsed: apbridge serve ends with 1, and says which file is meant, what is wrong with it and
+// TestDatabaseThatCannotBeUsed: apbridge serve ends with 1, and says which file is meant, what is wrong with it and
 // what to do.
-func TestD3_DatabaseThatCannotBeUsed(t *testing.T) {
+func TestDatabaseThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		harm  func(t *testing.T, file string) error

@@ -12,9 +12,9 @@ import (
 	"github.com/coder/websocket"
 )
 
-// TestA6OpenPagesDoNotKeepTheProcess: chat pages hold streams of their thread open, whether it works or not. A process
+// TestOpenPagesDoNotKeepTheProcess: chat pages hold streams of their thread open, whether it works or not. A process
 // without work does not wait for them to be closed, as new requests are refused meanwhile.
-func TestA6OpenPagesDoNotKeepTheProcess(t *testing.T) {
+func TestOpenPagesDoNotKeepTheProcess(t *testing.T) {
 	t.Parallel()
 	p := startProgram(t, []string{"APBRIDGE_SHUTDOWN_GRACE=10m"},
 		"serve", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "a.db"), "--agent", "legacy=http://127.0.0.1:9")

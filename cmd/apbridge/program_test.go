@@ -123,9 +123,9 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestA6HangingStepDoesNotKeepTheProcess: the agent never answers; the process is gone at most 3 seconds after the
+// TestHangingStepDoesNotKeepTheProcess: the agent never answers; the process is gone at most 3 seconds after the
 // grace.
-func TestA6HangingStepDoesNotKeepTheProcess(t *testing.T) {
+func TestHangingStepDoesNotKeepTheProcess(t *testing.T) {
 	t.Parallel()
 	const most = 100*time.Millisecond + 3*time.Second
 	took := stopInAHangingStep(t)

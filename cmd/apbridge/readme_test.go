@@ -194,8 +194,8 @@ func TestConfigurationsInDocuments(t *testing.T) {
 				t.Errorf("%s: %v", filepath.Base(shown), err)
 			}
 			for _, complaint := range wrong {
-				if !strings.Contains(complaint.Text, "no such file") && !strings.Contains(logthrottle.Text, "is not there") {
-					t.Errorf("%s: %s: %s", filepath.Base(shown), complaint.Where, logthrottle.Text)
+				if !strings.Contains(complaint.Text, "no such file") && !strings.Contains(complaint.Text, "is not there") {
+					t.Errorf("%s: %s: %s", filepath.Base(shown), complaint.Where, complaint.Text)
 				}
 			}
 		}

@@ -2,9 +2,9 @@ package main
 
 import "testing"
 
-// TestE24LimitsAreReloaded: quotas count what was made while none held, too, and a rate that has not changed stays
+// TestLimitsAreReloaded: quotas count what was made while none held, too, and a rate that has not changed stays
 // used.
-func TestE24LimitsAreReloaded(t *testing.T) {
+func TestLimitsAreReloaded(t *testing.T) {
 	t.Parallel()
 	const agents = "agents: {a: {url: 'http://127.0.0.1:1'}}\n"
 	bounded := func(limits string) string {

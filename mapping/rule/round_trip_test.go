@@ -43,9 +43,9 @@ func TestStepRoundTrip(t *testing.T) {
 	})
 }
 
-// TestF3GraphThroughSteps: what a graph's nodes put out, told as steps and read from those steps as from a task/step
+// TestGraphThroughSteps: what a graph's nodes put out, told as steps and read from those steps as from a task/step
 // agent, has the same nodes, texts, order and last step, and holds each whole update.
-func TestF3GraphThroughSteps(t *testing.T) {
+func TestGraphThroughSteps(t *testing.T) {
 	t.Parallel()
 	member := rapid.SampledFrom([]string{`"a"`, `"b"`, `"ü"`})
 	rapid.Check(t, func(t *rapid.T) {

@@ -55,9 +55,9 @@ type count struct {
 func (c *count) Audited()   { c.mu.Lock(); c.written++; c.mu.Unlock() }
 func (c *count) AuditLost() { c.mu.Lock(); c.lost++; c.mu.Unlock() }
 
-// TestD1AuditOnAFullDisk: while the disk is full, requests are to be refused and lines wait; once there is room they
+// TestAuditOnAFullDisk: while the disk is full, requests are to be refused and lines wait; once there is room they
 // are whole and in order. What does not fit among those that wait is counted.
-func TestD1AuditOnAFullDisk(t *testing.T) {
+func TestAuditOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d, c := &disk{full: true}, &count{}

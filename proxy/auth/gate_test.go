@@ -61,7 +61,7 @@ func (a asking) guess(from string, times int) {
 
 // E18: an address that guesses is refused without its guess being looked at, while keys that were right from it before
 // go on, and so do other addresses.
-func TestE18WrongKeysAreSlowed(t *testing.T) {
+func TestWrongKeysAreSlowed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsking(t)
@@ -83,7 +83,7 @@ func TestE18WrongKeysAreSlowed(t *testing.T) {
 
 // E18: a client with a wrong key does not lock out a client that shares its address and renews a token. A token that is
 // wrong is refused like a wrong key.
-func TestE18TokensAreRenewedBesideAGuesser(t *testing.T) {
+func TestTokensAreRenewedBesideAGuesser(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
 	a := asking{t, gate(t, callers(t, config.Auth{JWT: []config.JWT{l.cfg()}}))}
@@ -96,7 +96,7 @@ func TestE18TokensAreRenewedBesideAGuesser(t *testing.T) {
 }
 
 // E18: right keys cost no tries, and neither do requests without a key.
-func TestE18RightKeysAreNotCounted(t *testing.T) {
+func TestRightKeysAreNotCounted(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t)
 	for range 3 * wrongBurst {
@@ -107,7 +107,7 @@ func TestE18RightKeysAreNotCounted(t *testing.T) {
 }
 
 // E18: a host has as many IPv6 addresses as it likes.
-func TestE18AddressesOfOneHost(t *testing.T) {
+func TestAddressesOfOneHost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsking(t)
@@ -121,7 +121,7 @@ func TestE18AddressesOfOneHost(t *testing.T) {
 }
 
 // E18: what is remembered has a bound, however many addresses there are.
-func TestE18MemoryOfAddressesIsBounded(t *testing.T) {
+func TestMemoryOfAddressesIsBounded(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t)
 	for i := range keptAddresses + 500 {

@@ -20,7 +20,7 @@ import (
 
 // E19: what an issuer answers is bounded in size, keys and time, and leads nowhere else. A token of an issuer whose
 // keys cannot be had is refused as long as that is so.
-func TestE19_IssuersThatMisbehave(t *testing.T) {
+func TestIssuersThatMisbehave(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
 	t.Cleanup(other.Close)
@@ -75,7 +75,7 @@ func flood(w http.ResponseWriter, r *http.Request) {
 }
 
 // E19: an issuer that leads to other places is followed to public ones alone.
-func TestE19_DiscoveryLeadsToNoPrivateNetwork(t *testing.T) {
+func TestDiscoveryLeadsToNoPrivateNetwork(t *testing.T) {
 	t.Parallel()
 	for _, to := range []string{"http://127.0.0.2:1/keys", "https://127.0.0.1:1/keys", "https://169.254.169.254/keys", "https://10.0.0.1/keys", "https://[::1]:1/keys", "https://[::ffff:10.0.0.1]/keys", "file:///etc/passwd", "", "https://a:b@issuer.example/"} {
 		s := newSource(config.JWT{Issuer: "https://issuer.example"})
@@ -91,7 +91,7 @@ func TestE19_DiscoveryLeadsToNoPrivateNetwork(t *testing.T) {
 
 // E19: a new key is asked for when the first token names it, made-up ones do not become requests, and the keys of
 // before are used while the issuer is away, for as long as the configuration says.
-func TestE19_KeysOfTheIssuer(t *testing.T) {
+func TestKeysOfTheIssuer(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
 	c := callers(t, config.Auth{JWT: []config.JWT{l.cfg()}})
@@ -148,7 +148,7 @@ func TestE19_KeysOfTheIssuer(t *testing.T) {
 }
 
 // E19: a discovery that calls itself by another name than the configuration's may not name the keys.
-func TestE19_DiscoveryOfAnotherIssuer(t *testing.T) {
+func TestDiscoveryOfAnotherIssuer(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
 	name := "https://other.example"

@@ -155,9 +155,9 @@ func bare(head string, said says) string {
 	return enc([]byte(head)) + "." + enc(raw) + "." + enc([]byte("signature"))
 }
 
-// TestE19_Tokens: of all that may come as a token, those alone are taken that the issuer has signed, for this bridge
+// TestTokensThatAreRefused: of all that may come as a token, those alone are taken that the issuer has signed, for this bridge
 // and for now. The refusal says which of these is not so.
-func TestE19_Tokens(t *testing.T) {
+func TestTokensThatAreRefused(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
 	_, edwards, err := ed25519.GenerateKey(rand.Reader)

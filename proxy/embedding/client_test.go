@@ -462,7 +462,7 @@ func TestAnswersThatCannotBeUsed(t *testing.T) {
 }
 
 // Wherever the words of an endpoint are cut, they show no part of a credential, in no spelling.
-func TestE21NoHalfSecretOfAnEndpoint(t *testing.T) {
+func TestNoHalfSecretOfAnEndpoint(t *testing.T) {
 	t.Parallel()
 	const key, header = "canary&key-0123456789", "canary&header-012345"
 	for _, said := range []string{key, header, url.QueryEscape(key), url.PathEscape(header)} {

@@ -205,8 +205,8 @@ func (b *told) Cancel(context.Context, mapping.Link, string) error {
 	return nil
 }
 
-// TestA20_CancelOfAQueuedRunIsNotTold: the agent knows nothing of it, and would stop the run in front of it.
-func TestA20_CancelOfAQueuedRunIsNotTold(t *testing.T) {
+// TestCancelOfAQueuedRunIsNotTold: the agent knows nothing of it, and would stop the run in front of it.
+func TestCancelOfAQueuedRunIsNotTold(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
 	backend := &told{script: &script{run: waiting(started)}}

@@ -33,9 +33,9 @@ func poster(t *testing.T, url string) func(context.Context) error {
 	}
 }
 
-// TestC2NothingIsSentAfterTheLease: the machine is suspended, or the process stopped, when a step is committed and the
+// TestNothingIsSentAfterTheLease: the machine is suspended, or the process stopped, when a step is committed and the
 // next one not yet asked for. Another process may be at it by now: nothing is sent, and the run is left as it is.
-func TestC2NothingIsSentAfterTheLease(t *testing.T) {
+func TestNothingIsSentAfterTheLease(t *testing.T) {
 	t.Parallel()
 	var posts atomic.Int64
 	agent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { posts.Add(1) }))
@@ -72,9 +72,9 @@ func TestC2NothingIsSentAfterTheLease(t *testing.T) {
 	}
 }
 
-// TestC2NothingIsSentUnderALaterLease: a call that belongs to no execution, as a state update, is not sent when the
+// TestNothingIsSentUnderALaterLease: a call that belongs to no execution, as a state update, is not sent when the
 // lease is over that it was begun under, though there is a new one.
-func TestC2NothingIsSentUnderALaterLease(t *testing.T) {
+func TestNothingIsSentUnderALaterLease(t *testing.T) {
 	t.Parallel()
 	var posts atomic.Int64
 	agent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { posts.Add(1) }))

@@ -10,9 +10,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestA5_DisplacedAcrossADeath: a process made a run that takes the place of another one, and died before it did
+// TestDisplacedAcrossADeath: a process made a run that takes the place of another one, and died before it did
 // anything about that one. The next process does, also when the older run hangs.
-func TestA5_DisplacedAcrossADeath(t *testing.T) {
+func TestDisplacedAcrossADeath(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []mapping.Strategy{mapping.StrategyInterrupt, mapping.StrategyRollback} {
 		t.Run(string(strategy), func(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestD3_EndThatCannotBeWrittenIsAnswered: readers that wait for a run whose end cannot be written hear why. When the
+// TestEndThatCannotBeWrittenIsAnswered: readers that wait for a run whose end cannot be written hear why. When the
 // store works again the run ends as it would have.
-func TestD3_EndThatCannotBeWrittenIsAnswered(t *testing.T) {
+func TestEndThatCannotBeWrittenIsAnswered(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
 	waits := map[string]func(*bench, *testing.T, mapping.Run) error{

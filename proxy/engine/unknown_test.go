@@ -12,10 +12,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TestC9UnknownCommitInMidRunIsNotWrittenAgain: a commit of a run's events took place, its answer got lost, and the
+// TestUnknownCommitInMidRunIsNotWrittenAgain: a commit of a run's events took place, its answer got lost, and the
 // database does not say what became of it. The run ends in an error, and its events are logged once: with a checkpoint,
 // which would collide, and without, which would be there twice.
-func TestC9UnknownCommitInMidRunIsNotWrittenAgain(t *testing.T) {
+func TestUnknownCommitInMidRunIsNotWrittenAgain(t *testing.T) {
 	t.Parallel()
 	for name, ev := range map[string]mapping.Event{
 		"token":      {Kind: mapping.KindDelta, Data: json.RawMessage(`[{"content":"unanswered"},{}]`)},

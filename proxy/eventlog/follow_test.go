@@ -347,7 +347,7 @@ func TestStatesAreReadFromMemoryAndFromTheStoreAlike(t *testing.T) {
 
 // C5: no signal rings for a run that another process executes: its reader looks at the store by itself, later but
 // completely.
-func TestC5ReaderThatNoBellRingsFor(t *testing.T) {
+func TestReaderThatNoBellRingsFor(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.create(true)

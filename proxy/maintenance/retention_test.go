@@ -139,7 +139,7 @@ func TestExpiryOutlivesARestart(t *testing.T) {
 	})
 }
 
-func TestD7ActiveThreadIsNotSwept(t *testing.T) {
+func TestActiveThreadIsNotSwept(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
 		goOn := make(chan struct{})
@@ -159,7 +159,7 @@ func TestD7ActiveThreadIsNotSwept(t *testing.T) {
 	})
 }
 
-func TestD7ReadersGetTheEndFirst(t *testing.T) {
+func TestReadersGetTheEndFirst(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		passing bool

@@ -34,7 +34,7 @@ func sendRaw(t *testing.T, address string, header ...string) {
 }
 
 // E7: no spelling of a header that says who is calling, or what for, reaches the agent.
-func TestE7IdentityHeadersInAnySpelling(t *testing.T) {
+func TestIdentityHeadersInAnySpelling(t *testing.T) {
 	t.Parallel()
 	seen := make(chan http.Header, 1)
 	srv := way(t, func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header.Clone() }, func(c *config.Agent) {

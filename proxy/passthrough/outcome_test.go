@@ -120,8 +120,8 @@ func TestCallersThatLeave(t *testing.T) {
 	}
 }
 
-// TestE17SlowUploadPassedThrough: a client's own slowness, or another fault of its body, is not told as the agent's.
-func TestE17SlowUploadPassedThrough(t *testing.T) {
+// TestSlowUploadPassedThrough: a client's own slowness, or another fault of its body, is not told as the agent's.
+func TestSlowUploadPassedThrough(t *testing.T) {
 	t.Parallel()
 	agent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	t.Cleanup(agent.Close)

@@ -356,7 +356,7 @@ func TestCronIsRefusedWhereItsRunsWouldBe(t *testing.T) {
 	})
 }
 
-func TestE20CronsOfAnotherTenant(t *testing.T) {
+func TestCronsOfAnotherTenant(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, cronAgent{})

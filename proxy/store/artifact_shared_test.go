@@ -95,9 +95,9 @@ func onEach(t *testing.T, test func(t *testing.T, dsn string)) {
 	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) { test(t, fresh(t)) })
 }
 
-// TestE24CopiedThreadsShareTheirBytes: copying a thread writes no bytes of its files again, and the bytes are gone when
+// TestCopiedThreadsShareTheirBytes: copying a thread writes no bytes of its files again, and the bytes are gone when
 // the last thread is.
-func TestE24CopiedThreadsShareTheirBytes(t *testing.T) {
+func TestCopiedThreadsShareTheirBytes(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, dsn string) {
 		s := shared(t, dsn, 0)

@@ -17,7 +17,7 @@ import (
 
 // C7: what each version has written is read over PostgreSQL, too. The tables are made by the migrations up to that
 // version, and have the rows of its fixture.
-func TestC7EveryOlderDatabaseIsReadOverPostgreSQL(t *testing.T) {
+func TestEveryOlderDatabaseIsReadOverPostgreSQL(t *testing.T) {
 	t.Parallel()
 	if *writeFixture {
 		t.Skip("the fixtures are being written")

@@ -53,10 +53,10 @@ var since = map[string]int{}
 //
 // A new migration needs the database of its version, made by the program that ends with it:
 //
-//	go test ./proxy/store -run TestC7EveryOlderDatabaseIsRead -update
+//	go test ./proxy/store -run TestEveryOlderDatabaseIsRead -update
 //
 // An existing database is never replaced, since users have such databases. read.txt is rewritten: read the difference.
-func TestC7EveryOlderDatabaseIsRead(t *testing.T) {
+func TestEveryOlderDatabaseIsRead(t *testing.T) {
 	t.Parallel()
 	versions := versions(t)
 	if *writeFixture {
@@ -98,7 +98,7 @@ func versions(t *testing.T) []int {
 
 // C7: bodies that an earlier version sealed are opened with its key and with no other. The fixture is written by
 // -update if it is missing.
-func TestC7OlderSealedDatabaseIsRead(t *testing.T) {
+func TestOlderSealedDatabaseIsRead(t *testing.T) {
 	t.Parallel()
 	const name, version = "testdata/upgrade/00001.sealed.db.gz", 1
 	if *writeFixture && !exists(name) {

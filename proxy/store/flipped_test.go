@@ -17,7 +17,7 @@ import (
 // D3: bits that are flipped anywhere in the file have it refused, or what stands on them; nothing panics or hangs, and
 // a file that was found damaged is written to no more. A bit that breaks no structure is not noticed: there are no
 // checksums.
-func TestD3BitsFlippedAnywhere(t *testing.T) {
+func TestBitsFlippedAnywhere(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile(filled(t))
 	if err != nil {

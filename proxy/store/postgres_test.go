@@ -57,7 +57,7 @@ func TestManyProcessesMayOpenAtOnce(t *testing.T) {
 }
 
 // C7: an older program does not touch what a newer one has made.
-func TestC7NewerSchemaIsRefused(t *testing.T) {
+func TestNewerSchemaIsRefused(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)
 	openAt(t, dsn, store.Options{})
@@ -70,7 +70,7 @@ func TestC7NewerSchemaIsRefused(t *testing.T) {
 }
 
 // C1: two processes make runs on one thread at once.
-func TestC1OneActiveRunPerThreadOverProcesses(t *testing.T) {
+func TestOneActiveRunPerThreadOverProcesses(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []mapping.Strategy{mapping.StrategyReject, mapping.StrategyEnqueue, mapping.StrategyInterrupt, mapping.StrategyRollback, mapping.StrategyConcurrent} {
 		t.Run(string(strategy), func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestPendingRunsAreClaimedOnceOverProcesses(t *testing.T) {
 }
 
 // C2, C3: a lease that ended is another's, and its old holder can change nothing.
-func TestC2LeaseThatEndedIsTakenOver(t *testing.T) {
+func TestLeaseThatEndedIsTakenOver(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
 	c := a.create(newThreadRun())
@@ -183,7 +183,7 @@ func TestC2LeaseThatEndedIsTakenOver(t *testing.T) {
 }
 
 // C3: the same process takes up again what it had lost.
-func TestC3OwnLapsedRunHasANewFence(t *testing.T) {
+func TestOwnLapsedRunHasANewFence(t *testing.T) {
 	t.Parallel()
 	a, _ := pair(t)
 	c := a.create(newThreadRun())
@@ -250,7 +250,7 @@ func TestNumbersAreGaplessOverProcesses(t *testing.T) {
 }
 
 // C9: connections die at any moment, also during a commit.
-func TestC9KilledConnectionsLoseAndDoubleNothing(t *testing.T) {
+func TestKilledConnectionsLoseAndDoubleNothing(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)
 	a := openAt(t, dsn, store.Options{})
@@ -422,7 +422,7 @@ func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
 
 // C5: the connection that notices come on breaks. What was missed meanwhile is made up for by one notice that says to
 // look at everything.
-func TestC5LostNoticesAreMadeUpFor(t *testing.T) {
+func TestLostNoticesAreMadeUpFor(t *testing.T) {
 	t.Parallel()
 	dsn, name := storetest.Schema(t), "c5-"+id()
 	a := openAt(t, dsn+"&application_name="+name, store.Options{})
@@ -448,7 +448,7 @@ func TestC5LostNoticesAreMadeUpFor(t *testing.T) {
 }
 
 // C6: what the clock of a process says is nothing to the leases of others, nor to its own.
-func TestC6ClocksThatJumpEndNoLease(t *testing.T) {
+func TestClocksThatJumpEndNoLease(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)
 	clock := &later{at: time.Now()}

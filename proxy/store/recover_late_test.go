@@ -9,9 +9,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestD1LateRecoveryLeavesUpdatesAlone: a process that started on a full disk frees what an earlier one held when there
+// TestLateRecoveryLeavesUpdatesAlone: a process that started on a full disk frees what an earlier one held when there
 // is room, and not what it holds itself by then.
-func TestD1LateRecoveryLeavesUpdatesAlone(t *testing.T) {
+func TestLateRecoveryLeavesUpdatesAlone(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, err := Open(ctx, filepath.Join(t.TempDir(), "apbridge.db"), Options{}, zap.NewNop())

@@ -27,7 +27,7 @@ func (b *harness) expiring(expires time.Time) mapping.Thread {
 	return th
 }
 
-func TestD7ThreadsAreOverdueOnceTheyAreFree(t *testing.T) {
+func TestThreadsAreOverdueOnceTheyAreFree(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b, clock := clocked(t, open)
@@ -68,7 +68,7 @@ func TestD7ThreadsAreOverdueOnceTheyAreFree(t *testing.T) {
 	})
 }
 
-func TestD7AThreadThatIsUsedAgainStays(t *testing.T) {
+func TestAThreadThatIsUsedAgainStays(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b, clock := clocked(t, open)
@@ -95,7 +95,7 @@ func TestD7AThreadThatIsUsedAgainStays(t *testing.T) {
 	})
 }
 
-func TestD7ACopyOfAnExpiringThreadStays(t *testing.T) {
+func TestACopyOfAnExpiringThreadStays(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b, clock := clocked(t, open)
@@ -109,7 +109,7 @@ func TestD7ACopyOfAnExpiringThreadStays(t *testing.T) {
 	})
 }
 
-func TestC6ExpiryIsJudgedByTheClockThatWasThere(t *testing.T) {
+func TestExpiryIsJudgedByTheClockThatWasThere(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b, clock := clocked(t, open)

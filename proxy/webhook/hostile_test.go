@@ -12,7 +12,7 @@ import (
 
 // What gets past the check at creation is refused when it is connected to: here "localhost" stands for any name that
 // resolves to a private address by then. To be among webhooks.hosts is no way around that.
-func TestE10PrivateAddressIsRefusedAtConnectTime(t *testing.T) {
+func TestPrivateAddressIsRefusedAtConnectTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	url, got := receiver(t, status(200))
@@ -29,7 +29,7 @@ func TestE10PrivateAddressIsRefusedAtConnectTime(t *testing.T) {
 	}
 }
 
-func TestE10RedirectIsNotFollowed(t *testing.T) {
+func TestRedirectIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	inner, reached := receiver(t, status(200))
@@ -43,7 +43,7 @@ func TestE10RedirectIsNotFollowed(t *testing.T) {
 	}
 }
 
-func TestE10OtherSchemesAreNotSpoken(t *testing.T) {
+func TestOtherSchemesAreNotSpoken(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.send(local, time.Millisecond)
@@ -55,7 +55,7 @@ func TestE10OtherSchemesAreNotSpoken(t *testing.T) {
 }
 
 // A body without end is not read, and does not count against the receiver.
-func TestE10EndlessAnswerIsCutOff(t *testing.T) {
+func TestEndlessAnswerIsCutOff(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	over := make(chan struct{})

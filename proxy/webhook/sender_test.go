@@ -242,7 +242,7 @@ func seconds(t *testing.T, signed string) string {
 	return at
 }
 
-func TestA23FailingReceiverIsTriedAgain(t *testing.T) {
+func TestFailingReceiverIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	url, got := receiver(t, func(n int, w http.ResponseWriter, _ *http.Request) {
@@ -262,7 +262,7 @@ func TestA23FailingReceiverIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestA23DeadReceiverIsGivenUpWithTheLastError(t *testing.T) {
+func TestDeadReceiverIsGivenUpWithTheLastError(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	srv := httptest.NewServer(http.NotFoundHandler())
@@ -282,7 +282,7 @@ func TestA23DeadReceiverIsGivenUpWithTheLastError(t *testing.T) {
 	}
 }
 
-func TestA23LastErrorIsVisibleBetweenAttempts(t *testing.T) {
+func TestLastErrorIsVisibleBetweenAttempts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	url, _ := receiver(t, status(500))
@@ -293,7 +293,7 @@ func TestA23LastErrorIsVisibleBetweenAttempts(t *testing.T) {
 	}
 }
 
-func TestA23SlowReceiverHoldsUpNoOther(t *testing.T) {
+func TestSlowReceiverHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	release := make(chan struct{})
@@ -320,7 +320,7 @@ func TestA23SlowReceiverHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-func TestA24LostReplyIsDeliveredAgainUnderTheSameID(t *testing.T) {
+func TestLostReplyIsDeliveredAgainUnderTheSameID(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	url, got := receiver(t, func(n int, w http.ResponseWriter, _ *http.Request) {
@@ -340,7 +340,7 @@ func TestA24LostReplyIsDeliveredAgainUnderTheSameID(t *testing.T) {
 	}
 }
 
-func TestA24StoppedInAnAttemptGoesOnAfterARestart(t *testing.T) {
+func TestStoppedInAnAttemptGoesOnAfterARestart(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	url, got := receiver(t, func(n int, _ http.ResponseWriter, r *http.Request) {

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-func TestE10WebhookURLs(t *testing.T) {
+func TestWebhookURLs(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]struct{ public, private bool }{
 		"https://hooks.example.com/x?y=1":      {true, true},
@@ -59,7 +59,7 @@ func TestE10WebhookURLs(t *testing.T) {
 	}
 }
 
-func TestE10Addresses(t *testing.T) {
+func TestAddresses(t *testing.T) {
 	t.Parallel()
 	for addr, want := range map[string]bool{
 		"8.8.8.8": true, "1.1.1.1": true, "172.15.0.1": true, "172.32.0.1": true, "2606:4700::1111": true, "::ffff:8.8.8.8": true,

@@ -92,9 +92,9 @@ func TestLargeFilesStayOut(t *testing.T) {
 	}
 }
 
-// TestE13BadFilesAreSkipped: names that would leave the folder, files that cannot be downloaded and those over the
+// TestBadFilesAreSkipped: names that would leave the folder, files that cannot be downloaded and those over the
 // limit fail no run.
-func TestE13BadFilesAreSkipped(t *testing.T) {
+func TestBadFilesAreSkipped(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.JS)
 	agent.Script[0].Files = [][2]string{

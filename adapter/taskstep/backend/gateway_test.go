@@ -27,9 +27,9 @@ func countsOf(g *adaptertest.Gateway) (tasks, steps, asked int) {
 	return agent.Counts().Creates, agent.Counts().Steps, len(agent.Inputs())
 }
 
-// TestA10GatewayAnswersForAnAgentThatActed: what the agent can tell is asked, as when the connection breaks, and
+// TestGatewayAnswersForAnAgentThatActed: what the agent can tell is asked, as when the connection breaks, and
 // nothing runs twice.
-func TestA10GatewayAnswersForAnAgentThatActed(t *testing.T) {
+func TestGatewayAnswersForAnAgentThatActed(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
 		for nth, able := range map[int]bool{
@@ -56,9 +56,9 @@ func TestA10GatewayAnswersForAnAgentThatActed(t *testing.T) {
 	}
 }
 
-// TestA10GatewayThatKeepsACall: a gateway's answer does not tell whether the agent has the call yet, so the call is not
+// TestGatewayThatKeepsACall: a gateway's answer does not tell whether the agent has the call yet, so the call is not
 // sent again, and the message says who answered.
-func TestA10GatewayThatKeepsACall(t *testing.T) {
+func TestGatewayThatKeepsACall(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{502, 504, 520, 522, 524} {
 		for nth, what := range map[int]string{theCreation: "create a task", aStep: "do a step"} {

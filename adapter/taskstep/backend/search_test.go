@@ -19,9 +19,9 @@ var listing = map[adaptertest.Kind]bool{
 	adaptertest.Plain: true, adaptertest.Python: true, adaptertest.Forge: true, adaptertest.AutoGPT: true, adaptertest.Old: true, adaptertest.Bee: true,
 }
 
-// TestA10BrokenStep breaks the connection of the second step's POST in a live process: what the agent can tell is
+// TestBrokenStep breaks the connection of the second step's POST in a live process: what the agent can tell is
 // asked, and nothing runs twice.
-func TestA10BrokenStep(t *testing.T) {
+func TestBrokenStep(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
 		for fault, able := range map[adaptertest.Fault]bool{
@@ -230,8 +230,8 @@ func TestEndNotLogged(t *testing.T) {
 	}
 }
 
-// TestA17Forgotten: the agent restarted while the bridge was away.
-func TestA17Forgotten(t *testing.T) {
+// TestForgotten: the agent restarted while the bridge was away.
+func TestForgotten(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
 		for _, open := range []bool{false, true} {
@@ -250,7 +250,7 @@ func TestA17Forgotten(t *testing.T) {
 
 // An agent without a list of steps has not forgotten the task: what became of the call that broke cannot be asked, and
 // that is what is said.
-func TestA10NoListIsNoLoss(t *testing.T) {
+func TestNoListIsNoLoss(t *testing.T) {
 	t.Parallel()
 	agent := faulty(adaptertest.Python, adaptertest.DieDone)
 	url := adaptertest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

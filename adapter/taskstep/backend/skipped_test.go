@@ -71,9 +71,9 @@ func (c credulous) Save(ctx context.Context, path, remoteID string, body io.Read
 	return c.Files.Save(ctx, path, remoteID, strings.NewReader(string(b)))
 }
 
-// TestA10DownloadThatBreaks: a GET is sent again; where that breaks, too, the file is not there, the client is told,
+// TestDownloadThatBreaks: a GET is sent again; where that breaks, too, the file is not there, the client is told,
 // and the run goes on.
-func TestA10DownloadThatBreaks(t *testing.T) {
+func TestDownloadThatBreaks(t *testing.T) {
 	t.Parallel()
 	for name, chunked := range map[string]bool{"Content-Length": false, "chunked": true} {
 		t.Run(name, func(t *testing.T) {
@@ -108,8 +108,8 @@ func TestA10DownloadThatBreaks(t *testing.T) {
 	}
 }
 
-// TestA10DownloadThatIsNotAnswered: no answer at all to a GET is no end of the file.
-func TestA10DownloadThatIsNotAnswered(t *testing.T) {
+// TestDownloadThatIsNotAnswered: no answer at all to a GET is no end of the file.
+func TestDownloadThatIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	agent, files := adaptertest.NewStepAgent(adaptertest.Forge), adaptertest.NewFiles(nil)
 	var asked atomic.Int64

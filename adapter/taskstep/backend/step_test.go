@@ -288,7 +288,7 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
-func TestA18NeverEnds(t *testing.T) {
+func TestNeverEnds(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
 	agent.Script = []adaptertest.ScriptStep{{Output: `"more"`, Repeat: true}}
@@ -341,7 +341,7 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-func TestA12StepTimeout(t *testing.T) {
+func TestStepTimeout(t *testing.T) {
 	t.Parallel()
 	up := adaptertest.Upstream(adaptertest.Serve(t, faulty(adaptertest.Python, adaptertest.Hang)).URL)
 	up.Config.StepTimeout = 2 * time.Second
@@ -352,7 +352,7 @@ func TestA12StepTimeout(t *testing.T) {
 	}
 }
 
-func TestA12RunTimeout(t *testing.T) {
+func TestRunTimeoutOfAStepAgent(t *testing.T) {
 	t.Parallel()
 	b := backendOf(t, faulty(adaptertest.Python, adaptertest.Hang))
 	ctx, cancel := context.WithTimeout(context.Background(), 150*time.Millisecond)
@@ -361,8 +361,8 @@ func TestA12RunTimeout(t *testing.T) {
 	mustFail(t, tr, mapping.CodeRunTimeout)
 }
 
-// TestA14A15A19Messages is what people read.
-func TestA14A15A19Messages(t *testing.T) {
+// TestMessages is what people read.
+func TestMessages(t *testing.T) {
 	t.Parallel()
 	for fault, want := range map[adaptertest.Fault]string{
 		adaptertest.HTML500:      "answered 500: an HTML page, perhaps not of the agent: Oh no it broke near [hidden]",
@@ -395,8 +395,8 @@ func TestDroppedAfter500(t *testing.T) {
 	mustSucceed(t, runTask(t, b, adaptertest.NewTask(nil)))
 }
 
-// TestA9DialsAgain: a connection that was never made is tried again.
-func TestA9DialsAgain(t *testing.T) {
+// TestDialsAgain: a connection that was never made is tried again.
+func TestDialsAgain(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.JS)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

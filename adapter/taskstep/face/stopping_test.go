@@ -12,9 +12,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestA6StepThatTheBridgeGivesUpIsAnswered: a client that is still there when the bridge stops is told so; one that has
+// TestStepThatTheBridgeGivesUpIsAnswered: a client that is still there when the bridge stops is told so; one that has
 // left is told nothing.
-func TestA6StepThatTheBridgeGivesUpIsAnswered(t *testing.T) {
+func TestStepThatTheBridgeGivesUpIsAnswered(t *testing.T) {
 	t.Parallel()
 	for cause, status := range map[error]int{errors.New("the bridge is shutting down"): http.StatusServiceUnavailable, nil: statusClientGone} {
 		ctx, end := context.WithCancelCause(t.Context())

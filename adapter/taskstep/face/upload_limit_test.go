@@ -28,7 +28,7 @@ func (f *forever) Read(p []byte) (int, error) {
 }
 
 // Forms without measure are refused before they are read.
-func TestE16FormsWithoutMeasure(t *testing.T) {
+func TestFormsWithoutMeasure(t *testing.T) {
 	t.Parallel()
 	const most = 100 << 20
 	s := serve(t, newFake()) // files of 1 MiB at most

@@ -41,7 +41,7 @@ func fieldPart(name, value string) string {
 const closing = "--" + boundary + "--\r\n"
 
 // Every way to say where a file goes.
-func TestE13UploadPaths(t *testing.T) {
+func TestUploadPaths(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newFake())
 	named := func(name string) string { return filePart(`filename="`+name+`"`, "x") }
@@ -101,7 +101,7 @@ func (f *fake) pathOf(id string) string {
 	return ""
 }
 
-func TestE13UploadRefusals(t *testing.T) {
+func TestUploadRefusals(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newFake())
 	task := s.newTask("hi")
@@ -256,7 +256,7 @@ func TestRelativePathInAnswers(t *testing.T) {
 	}
 }
 
-func TestE14DownloadHeaders(t *testing.T) {
+func TestDownloadHeaders(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newFake())
 	task := s.newTask("hi")

@@ -195,7 +195,7 @@ func openRemote(t *testing.T, a *adaptertest.ThreadAgent) string {
 }
 
 // Faults A3, A10 and A11: streams that break are continued, once each frame.
-func TestA3BrokenStreamsAreContinued(t *testing.T) {
+func TestBrokenStreamsAreContinued(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
@@ -227,7 +227,7 @@ func TestA3BrokenStreamsAreContinued(t *testing.T) {
 	}
 }
 
-func TestA10OutcomeIsUnknownWhenTheServerCannotBeAsked(t *testing.T) {
+func TestOutcomeIsUnknownWhenTheServerCannotBeAsked(t *testing.T) {
 	t.Parallel()
 	a := playing(adaptertest.ChatPlay())
 	a.Canned = map[string]*adaptertest.Canned{routeStart: {}, routeList: {}}
@@ -236,7 +236,7 @@ func TestA10OutcomeIsUnknownWhenTheServerCannotBeAsked(t *testing.T) {
 	}
 }
 
-func TestA12SilenceEndsTheRunAndIsToldUpstream(t *testing.T) {
+func TestSilenceEndsTheRunAndIsToldUpstream(t *testing.T) {
 	t.Parallel()
 	a := playing(adaptertest.HangPlay())
 	up := adaptertest.Upstream(adaptertest.Serve(t, a).URL)
@@ -251,7 +251,7 @@ func TestA12SilenceEndsTheRunAndIsToldUpstream(t *testing.T) {
 	}
 }
 
-func TestA13RetryAfterIsHonoured(t *testing.T) {
+func TestRetryAfterIsHonoured(t *testing.T) {
 	t.Parallel()
 	a := playing(adaptertest.ChatPlay())
 	a.Canned = map[string]*adaptertest.Canned{routeStart: {Status: 503, Header: map[string]string{"Retry-After": "1"}, Times: 1}}
@@ -261,7 +261,7 @@ func TestA13RetryAfterIsHonoured(t *testing.T) {
 	}
 }
 
-func TestA17ForgottenThread(t *testing.T) {
+func TestForgottenThread(t *testing.T) {
 	t.Parallel()
 	for _, resume := range []bool{false, true} {
 		a := playing(adaptertest.ChatPlay())

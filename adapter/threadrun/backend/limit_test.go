@@ -48,9 +48,9 @@ func TestSupersteps(t *testing.T) {
 	}
 }
 
-// TestA18UpdatesWithoutCheckpoints: a graph that tells one checkpoint and then updates for ever is stopped at max_steps
+// TestUpdatesWithoutCheckpoints: a graph that tells one checkpoint and then updates for ever is stopped at max_steps
 // (20 here).
-func TestA18UpdatesWithoutCheckpoints(t *testing.T) {
+func TestUpdatesWithoutCheckpoints(t *testing.T) {
 	t.Parallel()
 	play := adaptertest.ChatPlay()
 	play.Frames = play.Frames[:4]

@@ -80,9 +80,9 @@ func wantOnce(t *testing.T, tr adaptertest.Trace, p *lateGateway, work func() in
 	}
 }
 
-// TestA10RunIsNotSentAgainWhileItsRequestMayBeOnItsWay: INV4. The agent does not list the run of a request whose answer
+// TestRunIsNotSentAgainWhileItsRequestMayBeOnItsWay: INV4. The agent does not list the run of a request whose answer
 // was lost, and carries it out later.
-func TestA10RunIsNotSentAgainWhileItsRequestMayBeOnItsWay(t *testing.T) {
+func TestRunIsNotSentAgainWhileItsRequestMayBeOnItsWay(t *testing.T) {
 	t.Parallel()
 	seeded := adaptertest.NewTask(nil)
 	seeded.Graph.Values = json.RawMessage(`{"messages":[{"id":"h1","type":"human","content":"one"}]}`)
@@ -105,9 +105,9 @@ func TestA10RunIsNotSentAgainWhileItsRequestMayBeOnItsWay(t *testing.T) {
 	}
 }
 
-// TestA10RunOfADeadProcessIsNotSentAgain: a process may have died after its request, of which the log says nothing, or
+// TestRunOfADeadProcessIsNotSentAgain: a process may have died after its request, of which the log says nothing, or
 // that there is a thread for it.
-func TestA10RunOfADeadProcessIsNotSentAgain(t *testing.T) {
+func TestRunOfADeadProcessIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	for name, linked := range map[string]bool{"nothing is logged": false, "the link is logged": true} {
 		t.Run(name, func(t *testing.T) {
@@ -125,8 +125,8 @@ func TestA10RunOfADeadProcessIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// TestA10NextStepIsNotSentAgain: the second step of a lockstep run, by this process and by one that died.
-func TestA10NextStepIsNotSentAgain(t *testing.T) {
+// TestNextStepIsNotSentAgain: the second step of a lockstep run, by this process and by one that died.
+func TestNextStepIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]bool{"the connection breaks": false, "the process dies": true} {
 		t.Run(name, func(t *testing.T) {
@@ -148,9 +148,9 @@ func TestA10NextStepIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// TestA10EmptyStepOfADeadProcess: a step without output is followed by a request for the next one. A process that died
+// TestEmptyStepOfADeadProcess: a step without output is followed by a request for the next one. A process that died
 // may have sent it.
-func TestA10EmptyStepOfADeadProcess(t *testing.T) {
+func TestEmptyStepOfADeadProcess(t *testing.T) {
 	t.Parallel()
 	empty := adaptertest.StepPlays()[0]
 	empty.Frames = empty.Frames[:1]
@@ -164,8 +164,8 @@ func TestA10EmptyStepOfADeadProcess(t *testing.T) {
 	wantOnce(t, adaptertest.Collect(within(t), b, task, 0), p, a.Work, 2)
 }
 
-// TestA10RunThatIsListedLate: a run is taken as soon as the agent lists it.
-func TestA10RunThatIsListedLate(t *testing.T) {
+// TestRunThatIsListedLate: a run is taken as soon as the agent lists it.
+func TestRunThatIsListedLate(t *testing.T) {
 	t.Parallel()
 	lost := adaptertest.ChatPlay()
 	lost.LoseAnswer = true
@@ -187,8 +187,8 @@ func TestA10RunThatIsListedLate(t *testing.T) {
 	}
 }
 
-// TestA10PlainRunIsNotSentAgain: a server of the Agent Protocol alone, whose search does not find the run.
-func TestA10PlainRunIsNotSentAgain(t *testing.T) {
+// TestPlainRunIsNotSentAgain: a server of the Agent Protocol alone, whose search does not find the run.
+func TestPlainRunIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answer int
@@ -215,8 +215,8 @@ func TestA10PlainRunIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// TestA10ThreadIsMadeAgain: the id of a thread is ours, so that its creation may be sent again when its answer is lost.
-func TestA10ThreadIsMadeAgain(t *testing.T) {
+// TestThreadIsMadeAgain: the id of a thread is ours, so that its creation may be sent again when its answer is lost.
+func TestThreadIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	for name, lost := range map[string]adaptertest.Canned{"the connection breaks": {Times: 1}, "a gateway says 504": {Status: 504, Times: 1}} {
 		a := playing(adaptertest.ChatPlay())
@@ -228,8 +228,8 @@ func TestA10ThreadIsMadeAgain(t *testing.T) {
 	}
 }
 
-// TestA10StateIsNotGivenTwice: a gateway's answer to a state update leaves open whether the agent has taken it.
-func TestA10StateIsNotGivenTwice(t *testing.T) {
+// TestStateIsNotGivenTwice: a gateway's answer to a state update leaves open whether the agent has taken it.
+func TestStateIsNotGivenTwice(t *testing.T) {
 	t.Parallel()
 	a := playing(adaptertest.ChatPlay())
 	b := before(t, a)

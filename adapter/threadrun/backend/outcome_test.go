@@ -8,9 +8,9 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestF2_UnknownStatus: a status that no version of the documents knows says nothing. Where the state shows the end of
+// TestUnknownStatus: a status that no version of the documents knows says nothing. Where the state shows the end of
 // this run, that is its end; else the outcome is unknown.
-func TestF2_UnknownStatus(t *testing.T) {
+func TestUnknownStatus(t *testing.T) {
 	t.Parallel()
 	whole := adaptertest.ChatPlay()
 	ended := whole.State

@@ -62,9 +62,9 @@ func outputs(tr adaptertest.Trace) (list []string) {
 	return list
 }
 
-// TestA13RetriesOfManyRuns: in front of an agent that is overloaded, or not there, a run makes three attempts and no
+// TestRetriesOfManyRuns: in front of an agent that is overloaded, or not there, a run makes three attempts and no
 // more, so that as many runs as may be under way at once (concurrency) are all that such an agent sees.
-func TestA13RetriesOfManyRuns(t *testing.T) {
+func TestRetriesOfManyRuns(t *testing.T) {
 	t.Parallel()
 	const runs = 10
 	for name, c := range map[string]struct {

@@ -11,9 +11,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestA6RequestThatTheBridgeGivesUpIsAnswered: a client that is still there when the bridge stops is told so; one that
+// TestRequestThatTheBridgeGivesUpIsAnswered: a client that is still there when the bridge stops is told so; one that
 // has left is told nothing.
-func TestA6RequestThatTheBridgeGivesUpIsAnswered(t *testing.T) {
+func TestRequestThatTheBridgeGivesUpIsAnswered(t *testing.T) {
 	t.Parallel()
 	for cause, status := range map[error]int{errors.New("the bridge is shutting down"): http.StatusServiceUnavailable, nil: http.StatusOK} {
 		ctx, end := context.WithCancelCause(t.Context())

@@ -408,7 +408,7 @@ func tightly(t *testing.T, room adapter.MemoryBudget) *wire {
 }
 
 // D5: the messages of sockets are counted with the bodies of requests.
-func TestD5AMessageThatThereIsNoRoomForEndsTheSocket(t *testing.T) {
+func TestAMessageThatThereIsNoRoomForEndsTheSocket(t *testing.T) {
 	t.Parallel()
 	full := mapping.Errorf(mapping.Unavailable, "overloaded", "There is no room.")
 	c := tightly(t, tight{messages: full})
@@ -430,7 +430,7 @@ func TestASocketRefusesCommandsOverTheRate(t *testing.T) {
 }
 
 // D5: near the memory limit a socket takes no new work, and goes on.
-func TestD5ASocketTakesNoWorkNearTheMemoryLimit(t *testing.T) {
+func TestASocketTakesNoWorkNearTheMemoryLimit(t *testing.T) {
 	t.Parallel()
 	c := tightly(t, tight{work: mapping.Errorf(mapping.Unavailable, "overloaded", "There is no memory.")})
 	c.say(`{"id":1,"method":"run.start","params":{"assistant_id":"a"}}`)

@@ -15,10 +15,10 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestC2StateUpdateIsNotSentAfterTheLease: the lease of a process ends when it holds a thread for a state update and
+// TestStateUpdateIsNotSentAfterTheLease: the lease of a process ends when it holds a thread for a state update and
 // has not told the agent. Another process may have gone on with the thread by then. The client hears why, and nothing
 // is logged.
-func TestC2StateUpdateIsNotSentAfterTheLease(t *testing.T) {
+func TestStateUpdateIsNotSentAfterTheLease(t *testing.T) {
 	t.Parallel()
 	b := replicas(t, 1)[0]
 	var posts atomic.Int64

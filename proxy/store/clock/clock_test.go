@@ -19,7 +19,7 @@ func (h *hands) pass(c *Clock, d time.Duration) {
 	}
 }
 
-func TestC6ClockThatJumpsDeletesNothingEarly(t *testing.T) {
+func TestClockThatJumpsDeletesNothingEarly(t *testing.T) {
 	t.Parallel()
 	const year = 365 * 24 * time.Hour
 	for _, patience := range []time.Duration{0, Patience} {

@@ -71,7 +71,7 @@ func refused(t *testing.T, path string, words ...string) {
 	}
 }
 
-func TestC8SecondProcessIsRefused(t *testing.T) {
+func TestSecondProcessIsRefused(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "apbridge.db")
 	b := openDB(t, path, Options{})
@@ -80,7 +80,7 @@ func TestC8SecondProcessIsRefused(t *testing.T) {
 	openDB(t, path, Options{})
 }
 
-func TestD3DamagedDatabaseIsRefused(t *testing.T) {
+func TestDamagedDatabaseIsRefused(t *testing.T) {
 	t.Parallel()
 	write := func(path string, at int64, data []byte) error {
 		f, err := os.OpenFile(path, os.O_RDWR, 0)

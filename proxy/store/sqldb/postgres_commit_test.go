@@ -30,7 +30,7 @@ func wantRows(t *testing.T, d *DB, want int) {
 }
 
 // C9: the commit took place, and its answer never came.
-func TestC9CommitWithoutAnswerIsAskedFor(t *testing.T) {
+func TestCommitWithoutAnswerIsAskedFor(t *testing.T) {
 	t.Parallel()
 	w, dsn := storetest.Through(t, storetest.Schema(t))
 	a := openDB(t, dsn, Options{})
@@ -49,7 +49,7 @@ var quiet = []string{"wal_writer_delay=10s", "autovacuum=off"}
 
 // C9: the server crashes while a commit is on its way to it, and gives the number of the lost transaction to another
 // one, which commits. What was acknowledged is there, once.
-func TestC9CommitThatACrashLost(t *testing.T) {
+func TestCommitThatACrashLost(t *testing.T) {
 	t.Parallel()
 	ways := map[string]func(*storetest.Cluster, uint32){
 		"immediate shutdown": func(c *storetest.Cluster, _ uint32) { c.Crash(); c.Start() },
@@ -82,7 +82,7 @@ func TestC9CommitThatACrashLost(t *testing.T) {
 }
 
 // C9: a commit that was given up, and done again, reaches the server after all.
-func TestC9LateCommitIsRefused(t *testing.T) {
+func TestLateCommitIsRefused(t *testing.T) {
 	t.Parallel()
 	w, dsn := storetest.Through(t, storetest.Schema(t))
 	a := openDB(t, dsn, Options{})

@@ -32,7 +32,7 @@ func must(t *testing.T, conn *sqlite3.Conn, text string) {
 
 // D4: while another program writes, operations that write wait for a time; then they are refused, and nothing of theirs
 // is there. Later all is well again.
-func TestD4AnotherProgramHoldsTheFile(t *testing.T) {
+func TestAnotherProgramHoldsTheFile(t *testing.T) {
 	t.Parallel()
 	s, ctx := fresh(t), context.Background()
 	conn := s.on.(*sqlite).writer.conn
@@ -70,7 +70,7 @@ func TestD4AnotherProgramHoldsTheFile(t *testing.T) {
 }
 
 // D4: a program that holds the file for less than that is waited for.
-func TestD4BusyForAMoment(t *testing.T) {
+func TestBusyForAMoment(t *testing.T) {
 	t.Parallel()
 	s, ctx := fresh(t), context.Background()
 	begins := make(chan struct{})
@@ -100,7 +100,7 @@ func (b beginning) begin(conn *sqlite3.Conn) error {
 
 // D4: another program that reads for long keeps the log from beginning anew. No operation waits for it; the size of the
 // log is told; and when it is gone the log is cut.
-func TestD4LongReaderHoldsTheLog(t *testing.T) {
+func TestLongReaderHoldsTheLog(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	const limit = 64 << 20                        // journal_size_limit

@@ -65,7 +65,7 @@ var harms = map[string]func(path string) error{
 
 // D2, D3: a statement that meets a damaged page ends writing, be it a read or a write. Nothing more is acknowledged,
 // not even what would fit in whole pages.
-func TestD3DamageFoundUnderWayEndsWriting(t *testing.T) {
+func TestDamageFoundUnderWayEndsWriting(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	meets := map[string]func(s *DB) error{
@@ -94,7 +94,7 @@ func TestD3DamageFoundUnderWayEndsWriting(t *testing.T) {
 
 // D2: of operations that go together none is acknowledged when one finds the file damaged, and what passes is tried
 // again.
-func TestD2FailedStatementEndsWriting(t *testing.T) {
+func TestFailedStatementEndsWriting(t *testing.T) {
 	t.Parallel()
 	for code, last := range map[sqlite3.ResultCode]bool{
 		sqlite3.ResultIOErrRead: true, sqlite3.ResultIOErrWrite: true, sqlite3.ResultCorrupt: true, sqlite3.ResultNotADB: true,

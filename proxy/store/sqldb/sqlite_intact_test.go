@@ -14,7 +14,7 @@ import (
 
 // D3: a file that is cut short while it is in use is noticed at the next write, and at the next question for readiness
 // where nothing is written, though no lost page is read.
-func TestD3FileCutShortInUse(t *testing.T) {
+func TestFileCutShortInUse(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	for name, left := range map[string]func(size int64) int64{
@@ -51,7 +51,7 @@ func TestD3FileCutShortInUse(t *testing.T) {
 }
 
 // D3: without its write-ahead log the file lacks what was acknowledged last, which a crash would show.
-func TestD3LogTakenAwayInUse(t *testing.T) {
+func TestLogTakenAwayInUse(t *testing.T) {
 	t.Parallel()
 	s, ctx := fresh(t), context.Background()
 	if err := s.Write(ctx, note("before", nil)); err != nil {
@@ -149,7 +149,7 @@ func TestReadinessOnlyReads(t *testing.T) {
 var full = sqlite3.ResultFull.ToError()
 
 // D1: what a full disk refuses shows in readiness, which tries again.
-func TestD1ReadinessOnAFullDisk(t *testing.T) {
+func TestReadinessOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	s, ctx := fresh(t), context.Background()
 	db := &flaky{sqlite: s.on.(*sqlite), fails: full}

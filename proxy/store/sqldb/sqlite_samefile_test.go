@@ -19,7 +19,7 @@ func link(t *testing.T, target, name string) {
 }
 
 // C8: a second process is kept away from the file, by whatever name it comes.
-func TestC8SecondProcessByAnotherName(t *testing.T) {
+func TestSecondProcessByAnotherName(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		other func(t *testing.T, path string) string // another name of the file

@@ -269,7 +269,7 @@ func TestClosedStoreRefuses(t *testing.T) {
 }
 
 // D1: a full disk is storage_full, reads go on, and writes do once there is room.
-func TestD1FullDiskIsSaidAndPasses(t *testing.T) {
+func TestFullDiskIsSaidAndPasses(t *testing.T) {
 	t.Parallel()
 	s, ctx := fresh(t), context.Background()
 	limit := func(pages int64) {
@@ -329,7 +329,7 @@ func (f *flaky) exec(conn *sqlite3.Conn, text string) error {
 
 // D2: after a commit that the disk failed it is not known what the file holds, so nothing more is acknowledged, though
 // the next commit might come through; reading goes on.
-func TestD2FailedFlushEndsWriting(t *testing.T) {
+func TestFailedFlushEndsWriting(t *testing.T) {
 	t.Parallel()
 	for code, last := range map[sqlite3.ResultCode]bool{
 		sqlite3.ResultIOErrFsync: true, sqlite3.ResultIOErrWrite: true, sqlite3.ResultCorrupt: true,

@@ -22,7 +22,7 @@ func harmless(s string) bool {
 }
 
 // E22: a log is text, in both formats, and JSON keeps its meaning.
-func TestE22LogsArePlain(t *testing.T) {
+func TestLogsArePlain(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"json", "console"} {
 		var out bytes.Buffer

@@ -6,7 +6,7 @@ import (
 )
 
 // A row stays one line, whatever a client has named what it shows.
-func TestE22RowsAreLines(t *testing.T) {
+func TestRowsAreLines(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	if err := table(&out, "A B", [][]string{{"one\ntwo", "x\ty\r\f\v"}, {"1", "2"}}); err != nil {

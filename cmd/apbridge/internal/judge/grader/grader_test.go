@@ -157,7 +157,7 @@ func TestBadAnswers(t *testing.T) {
 }
 
 // Wherever the words of a grader are cut, they show no part of the key.
-func TestE21NoHalfSecretOfAGrader(t *testing.T) {
+func TestNoHalfSecretOfAGrader(t *testing.T) {
 	t.Parallel()
 	for behind := range shownMost + 20 {
 		for _, status := range []int{http.StatusUnauthorized, http.StatusOK} {
@@ -173,7 +173,7 @@ func TestE21NoHalfSecretOfAGrader(t *testing.T) {
 }
 
 // An answer of which only the beginning is read shows no beginning of the key at its end.
-func TestE21NoHalfSecretOfALongAnswer(t *testing.T) {
+func TestNoHalfSecretOfALongAnswer(t *testing.T) {
 	t.Parallel()
 	g, _ := asking(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)

@@ -101,10 +101,10 @@ func lapse(t *testing.T, dsn string) {
 	}
 }
 
-// TestD8_BackupWhileRunning: a copy made while runs are under way opens. What was acknowledged before is in it; the run
+// TestBackupWhileRunning: a copy made while runs are under way opens. What was acknowledged before is in it; the run
 // that was with its agent ends as after a crash (A2), with nothing asked for again; the one after it is done; and the
 // bridge that was copied does not notice.
-func TestD8_BackupWhileRunning(t *testing.T) {
+func TestBackupWhileRunning(t *testing.T) {
 	t.Parallel()
 	for name, backup := range backups {
 		t.Run(name, func(t *testing.T) {

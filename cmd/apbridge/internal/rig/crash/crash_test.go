@@ -18,9 +18,9 @@ import (
 // wholeCrash is the variable that has every scene die at every point; without it only a few deaths are tried.
 const wholeCrash = "APBRIDGE_TEST_CRASH"
 
-// TestA5_Crash kills the bridge at every point of every scene, starts it again and checks that what was promised holds.
+// TestCrashAtEveryPoint kills the bridge at every point of every scene, starts it again and checks that what was promised holds.
 // Every point there is must have been died at.
-func TestA5_Crash(t *testing.T) {
+func TestCrashAtEveryPoint(t *testing.T) {
 	if os.Getenv(wholeCrash) == "" {
 		t.Skip("takes minutes; " + wholeCrash + "=1 runs this")
 	}
@@ -69,8 +69,8 @@ func TestA5_Crash(t *testing.T) {
 // crashTime is what the whole may need over PostgreSQL, where every death has a schema of its own, on a small machine.
 const crashTime = 20 * time.Minute
 
-// TestA5_CrashAtOnce is a few of these deaths, some of them while the process stops.
-func TestA5_CrashAtOnce(t *testing.T) {
+// TestCrashAtOnce is a few of these deaths, some of them while the process stops.
+func TestCrashAtOnce(t *testing.T) {
 	t.Parallel()
 	storetest.File(t) // the others take the same code
 	for name, points := range map[string][]string{
@@ -92,9 +92,9 @@ func TestA5_CrashAtOnce(t *testing.T) {
 	}
 }
 
-// TestA5_PowerCut is a few power cuts, right after what a client was told: the id of a thread and of a run, a frame of
+// TestPowerCut is a few power cuts, right after what a client was told: the id of a thread and of a run, a frame of
 // a run that is followed, a step that was handed out.
-func TestA5_PowerCut(t *testing.T) {
+func TestPowerCut(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
 	for name, points := range map[string][]string{

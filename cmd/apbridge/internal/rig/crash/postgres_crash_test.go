@@ -10,10 +10,10 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestC9_ServerCrashesUnderLoad: the server of a bridge crashes twice while clients make threads and have runs done,
+// TestServerCrashesUnderLoad: the server of a bridge crashes twice while clients make threads and have runs done,
 // losing what no commit had waited for. Whatever was acknowledged is there, each run ends once, and no thread stays
 // busy.
-func TestC9_ServerCrashesUnderLoad(t *testing.T) {
+func TestServerCrashesUnderLoad(t *testing.T) {
 	t.Parallel()
 	cluster := storetest.Private(t, "commit_delay=2000", "commit_siblings=1") // so that commits wait in company
 	cfg := rig.ConfigFor(t, rig.AgentsAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL))

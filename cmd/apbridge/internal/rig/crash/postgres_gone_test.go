@@ -11,9 +11,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TestC9_ConnectionsKilledUnderARun: every connection to the server is cut while a run goes on, twice; nothing is lost,
+// TestConnectionsKilledUnderARun: every connection to the server is cut while a run goes on, twice; nothing is lost,
 // and no operator has to act.
-func TestC9_ConnectionsKilledUnderARun(t *testing.T) {
+func TestConnectionsKilledUnderARun(t *testing.T) {
 	t.Parallel()
 	dsn, name := storetest.Schema(t), "c9-"+mapping.NewID()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)

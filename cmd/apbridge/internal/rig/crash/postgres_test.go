@@ -155,7 +155,7 @@ func withoutHeartbeats(stream string) string {
 }
 
 // C4: a run is made on one process, executed by another, read on a third, and stopped through any.
-func TestC4AnyProcessServesAnyRequest(t *testing.T) {
+func TestAnyProcessServesAnyRequest(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
 	g := rig.NewGate(agent, rig.StepPosts, 2)
@@ -188,7 +188,7 @@ func TestC4AnyProcessServesAnyRequest(t *testing.T) {
 }
 
 // C4: the process that executes a run dies, and its readers elsewhere go on.
-func TestC4RunsOfADeadProcessAreTakenOver(t *testing.T) {
+func TestRunsOfADeadProcessAreTakenOver(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
 	g := rig.NewGate(agent, rig.StepPosts, 2)
@@ -211,7 +211,7 @@ func TestC4RunsOfADeadProcessAreTakenOver(t *testing.T) {
 
 // C4: the same in front of a graph: another process goes back to its stream, after the last frame that was logged, and
 // its run is not made again.
-func TestC4GraphRunOfADeadProcessIsRejoined(t *testing.T) {
+func TestGraphRunOfADeadProcessIsRejoined(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
 	g := rig.NewGate(agent, rig.RunPosts, 1)
@@ -242,7 +242,7 @@ func TestC4GraphRunOfADeadProcessIsRejoined(t *testing.T) {
 
 // C2: the process that executes a run is stopped for longer than its lease, and wakes when another one has gone on. It
 // changes nothing, there and here.
-func TestC2WokenProcessChangesNothing(t *testing.T) {
+func TestWokenProcessChangesNothing(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
 	g := rig.NewGate(agent, rig.StepPosts, 2)

@@ -12,9 +12,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestA7_SecondSignalStopsAtOnce: a process that drains under a long grace is gone at a second signal, and what it was
+// TestSecondSignalStopsAtOnce: a process that drains under a long grace is gone at a second signal, and what it was
 // at is for the next one, as after kill -9.
-func TestA7_SecondSignalStopsAtOnce(t *testing.T) {
+func TestSecondSignalStopsAtOnce(t *testing.T) {
 	t.Parallel()
 	for kind, code := range map[adaptertest.Kind]any{adaptertest.Plain: nil, adaptertest.JS: "outcome_unknown"} {
 		t.Run(string(kind), func(t *testing.T) {

@@ -129,8 +129,8 @@ func forgetsTheRun() adaptertest.Peer {
 	return cutShort(adaptertest.Canned{Status: 404, Type: "text/plain", Body: "Run not found"})
 }
 
-// TestA11_GraphDiesForGood: the end of the run cannot be found out.
-func TestA11_GraphDiesForGood(t *testing.T) {
+// TestGraphDiesForGood: the end of the run cannot be found out.
+func TestGraphDiesForGood(t *testing.T) {
 	t.Parallel()
 	agent := cutShort(adaptertest.Canned{})
 	b := rig.InFront(t, agent)
@@ -271,9 +271,9 @@ func (f agentFault) checkWork(t *testing.T, peer adaptertest.Peer) {
 	}
 }
 
-// TestA9_NoServerThere: in either dialect, and before the agent's dialect is known, the message names the agent and
+// TestAgentThatIsNotThere: in either dialect, and before the agent's dialect is known, the message names the agent and
 // where it should be.
-func TestA9_NoServerThere(t *testing.T) {
+func TestAgentThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	for _, dialect := range []string{"auto", "taskstep", "threadrun"} {
 		t.Run(dialect, func(t *testing.T) {
@@ -300,9 +300,9 @@ func TestA9_NoServerThere(t *testing.T) {
 	}
 }
 
-// TestA10_ResolvedByAsking: the connection breaks, and the agent can tell what became of the call. The run succeeds and
+// TestResolvedByAsking: the connection breaks, and the agent can tell what became of the call. The run succeeds and
 // nothing was done twice.
-func TestA10_ResolvedByAsking(t *testing.T) {
+func TestResolvedByAsking(t *testing.T) {
 	t.Parallel()
 	type scene struct {
 		kind  adaptertest.Kind
@@ -336,8 +336,8 @@ func TestA10_ResolvedByAsking(t *testing.T) {
 	}
 }
 
-// TestA11_StreamIsRejoined: a graph's stream that breaks is gone back to, and an answer that was lost is looked for.
-func TestA11_StreamIsRejoined(t *testing.T) {
+// TestStreamIsRejoined: a graph's stream that breaks is gone back to, and an answer that was lost is looked for.
+func TestStreamIsRejoined(t *testing.T) {
 	t.Parallel()
 	cut, lost := adaptertest.ChatPlay(), adaptertest.ChatPlay()
 	cut.CutAfter, lost.LoseAnswer = []int{7, 2}, true
@@ -358,9 +358,9 @@ func TestA11_StreamIsRejoined(t *testing.T) {
 	}
 }
 
-// TestA17_GraphForgetsTheThread: the next run starts over on a fresh thread upstream, out of the state that is kept
+// TestGraphForgetsTheThread: the next run starts over on a fresh thread upstream, out of the state that is kept
 // here.
-func TestA17_GraphForgetsTheThread(t *testing.T) {
+func TestGraphForgetsTheThread(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
 	b := rig.InFront(t, agent)
@@ -376,8 +376,8 @@ func TestA17_GraphForgetsTheThread(t *testing.T) {
 	}
 }
 
-// TestA15_SpeaksNoDialect: something that is no agent.
-func TestA15_SpeaksNoDialect(t *testing.T) {
+// TestSpeaksNoDialect: something that is no agent.
+func TestSpeaksNoDialect(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")

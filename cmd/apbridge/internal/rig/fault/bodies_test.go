@@ -12,9 +12,9 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestD5BodiesTogetherInWords: a body that there is no room for is refused in the words of its dialect with the time to
+// TestBodiesTogetherInWords: a body that there is no room for is refused in the words of its dialect with the time to
 // try again, while one that brings little is served.
-func TestD5BodiesTogetherInWords(t *testing.T) {
+func TestBodiesTogetherInWords(t *testing.T) {
 	t.Parallel()
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL)})
 	cfg.Limits.Body, cfg.Limits.RequestMemory = 64<<10, 64<<10

@@ -31,9 +31,9 @@ func (d *detour) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	httputil.NewSingleHostReverseProxy(d.to.Load()).ServeHTTP(w, r)
 }
 
-// TestE24BridgeInFrontOfItself: a request that comes back to the bridge is refused, whether straight or by way of
+// TestBridgeInFrontOfItself: a request that comes back to the bridge is refused, whether straight or by way of
 // another bridge, and the run says why; nothing goes round again.
-func TestE24BridgeInFrontOfItself(t *testing.T) {
+func TestBridgeInFrontOfItself(t *testing.T) {
 	t.Parallel()
 	for _, dialect := range []string{"taskstep", "threadrun", "auto"} {
 		for _, bridges := range []int{1, 2} {
@@ -59,9 +59,9 @@ func TestE24BridgeInFrontOfItself(t *testing.T) {
 	}
 }
 
-// TestE24LongWays: replicas do not know each other, so that a way that is too long is refused, in the words of either
+// TestLongWays: replicas do not know each other, so that a way that is too long is refused, in the words of either
 // dialect; a short one is served.
-func TestE24LongWays(t *testing.T) {
+func TestLongWays(t *testing.T) {
 	t.Parallel()
 	b := rig.InFrontOf(t, "http://127.0.0.1:9")
 	far := "apbridge;id=1, apbridge;id=2, apbridge;id=3, apbridge;id=4, apbridge;id=5, apbridge;id=6, apbridge;id=7, apbridge;id=8, apbridge;id=9"

@@ -15,8 +15,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestA20_CancelRunning: the run ends as interrupted, a graph is told, and the thread is free.
-func TestA20_CancelRunning(t *testing.T) {
+// TestCancelRunning: the run ends as interrupted, a graph is told, and the thread is free.
+func TestCancelRunning(t *testing.T) {
 	t.Parallel()
 	step := adaptertest.NewStepAgent(adaptertest.Plain)
 	step.Script[1].Fault = adaptertest.Hang
@@ -63,9 +63,9 @@ func TestA20_CancelRunning(t *testing.T) {
 	}
 }
 
-// TestA20_CancelQueued: behind a run of its thread, and behind the agent's concurrency. The agent never hears of what
+// TestCancelQueued: behind a run of its thread, and behind the agent's concurrency. The agent never hears of what
 // was cancelled.
-func TestA20_CancelQueued(t *testing.T) {
+func TestCancelQueued(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
 	g := rig.NewGate(agent, rig.StepPosts, 1)
@@ -90,9 +90,9 @@ func TestA20_CancelQueued(t *testing.T) {
 	}
 }
 
-// TestA20_CancelParked: a task between two POSTs is cancelled through either face; its client is told at its next POST,
+// TestCancelParked: a task between two POSTs is cancelled through either face; its client is told at its next POST,
 // and the agent is left alone.
-func TestA20_CancelParked(t *testing.T) {
+func TestCancelParked(t *testing.T) {
 	t.Parallel()
 	for _, through := range []string{"threadrun", "taskstep"} {
 		t.Run(through, func(t *testing.T) {
@@ -123,8 +123,8 @@ func TestA20_CancelParked(t *testing.T) {
 	}
 }
 
-// TestA21_CancelRacesTheEnd: one of both wins, and all clients see the same winner.
-func TestA21_CancelRacesTheEnd(t *testing.T) {
+// TestCancelOfARunThatEnds: one of both wins, and all clients see the same winner.
+func TestCancelOfARunThatEnds(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
 	b := rig.InFront(t, agent)
@@ -152,9 +152,9 @@ func TestA21_CancelRacesTheEnd(t *testing.T) {
 	}
 }
 
-// TestA20_ClientThatLeaves: the run of a client that goes away is cancelled or goes on, as its request says, or else as
+// TestRunOfAClientThatLeaves: the run of a client that goes away is cancelled or goes on, as its request says, or else as
 // its flavour does.
-func TestA20_ClientThatLeaves(t *testing.T) {
+func TestRunOfAClientThatLeaves(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ flavour, said, want string }{
 		{"thread-scoped agent_id", `"on_disconnect":"cancel",`, "interrupted"},
@@ -198,7 +198,7 @@ func TestA20_ClientThatLeaves(t *testing.T) {
 }
 
 // A reader of a run that another client made ends it by leaving only where the reader asked for that, on every route.
-func TestB10_ReaderThatLeaves(t *testing.T) {
+func TestReaderThatLeaves(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{"": "success", "?cancel_on_disconnect=0": "success", "?cancel_on_disconnect=1": "interrupted"} {
 		for _, route := range []string{"stream", "join", "wait", "resume"} {
@@ -277,10 +277,10 @@ func sendAndLeave(b *rig.Bridge, method, path, body string) {
 	}
 }
 
-// TestA7_ShutdownDuringAWait: the run of a waiting client is handed over when the bridge stops. The client asked for a
+// TestShutdownDuringAWait: the run of a waiting client is handed over when the bridge stops. The client asked for a
 // cancellation when it leaves, but it does not leave, so the run is not cancelled. One call is open then, and the agent
 // lists its result, however quick it is.
-func TestA7_ShutdownDuringAWait(t *testing.T) {
+func TestShutdownDuringAWait(t *testing.T) {
 	t.Parallel()
 	const before = 30 // quick steps
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Python), rig.StepPosts, before+2)

@@ -36,7 +36,7 @@ func (a *arrivals) all() []http.Header {
 
 // E11: what a client writes into its configuration, metadata, input or headers chooses neither where the bridge calls
 // nor with which credentials, however deep it stands.
-func TestE11ClientsChooseNoUpstream(t *testing.T) {
+func TestClientsChooseNoUpstream(t *testing.T) {
 	t.Parallel()
 	decoy := &arrivals{next: http.NotFoundHandler()}
 	elsewhere := httptest.NewServer(decoy)

@@ -16,9 +16,9 @@ const constructors = `{"made":{"lc":1,"type":"constructor","id":["langchain","ll
 	`"pickle":{"__reduce__":["os.system",["true"]],"py/object":"os.system","py/reduce":[]},"bytes":{"__type":"msgpack_ext","code":5,"data":"gASVDgAAAAAAAACMAm9zlC4="},` +
 	`"proto":{"__proto__":{"admin":true},"constructor":{"prototype":{}}},"deep":[[{"lc":1,"type":"constructor","id":["builtins","eval"],"kwargs":{}}]]}`
 
-// TestE23_ConstructorsAreCarried: by the store, by metadata, by a state that a client writes, by a graph's state and by
+// TestConstructorsAreCarried: by the store, by metadata, by a state that a client writes, by a graph's state and by
 // a step's output: as they were written, and nothing else.
-func TestE23_ConstructorsAreCarried(t *testing.T) {
+func TestConstructorsAreCarried(t *testing.T) {
 	t.Parallel()
 	var want any
 	if err := json.Unmarshal([]byte(constructors), &want); err != nil {

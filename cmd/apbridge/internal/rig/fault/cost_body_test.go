@@ -45,10 +45,10 @@ func manyMessages(n int) string {
 	return `{"messages":[` + strings.Repeat(`,{"role":"user","content":"x"}`, n)[1:] + `]}`
 }
 
-// TestE15CostOfOneBody: what a body costs grows with its length alone, however many keys or messages it has, all the
+// TestCostOfOneBody: what a body costs grows with its length alone, however many keys or messages it has, all the
 // way: read, checked, begun, folded, told and answered. It is told by what is allocated, which is the same on any
 // machine, and by what lives.
-func TestE15CostOfOneBody(t *testing.T) {
+func TestCostOfOneBody(t *testing.T) {
 	storetest.File(t) // what the client of PostgreSQL allocates is not in these bounds
 	graph := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
 	durable := func(agent http.Handler, dialect string) *rig.Bridge {
@@ -119,9 +119,9 @@ func costOf(t *testing.T, b *rig.Bridge, path, body string) (rig.Cost, float64) 
 	}), float64(len(body))
 }
 
-// TestE15LengthsThatAreOnlyAnnounced: nothing is held for a body that calls itself an upload where none is taken,
+// TestLengthsThatAreOnlyAnnounced: nothing is held for a body that calls itself an upload where none is taken,
 // however long it says it is.
-func TestE15LengthsThatAreOnlyAnnounced(t *testing.T) {
+func TestLengthsThatAreOnlyAnnounced(t *testing.T) {
 	b := rig.InFrontOf(t, "http://127.0.0.1:9")
 	for _, kind := range []string{"multipart/form-data; boundary=x", "application/json"} {
 		for _, path := range []string{"/threads", "/ap/v1/agent/tasks"} {

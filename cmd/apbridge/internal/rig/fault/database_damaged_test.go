@@ -14,9 +14,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestD3_DamagedUnderARun: the database turns out damaged when a run's step is written. A client that waits for the run
+// TestDamagedUnderARun: the database turns out damaged when a run's step is written. A client that waits for the run
 // is answered with the cause, and the process is not ready.
-func TestD3_DamagedUnderARun(t *testing.T) {
+func TestDamagedUnderARun(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 2)

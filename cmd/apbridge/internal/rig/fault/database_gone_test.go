@@ -14,9 +14,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestD3_FileDeletedInMidFlight: what can be read is read, nothing more is accepted, and no new file takes the place of
+// TestFileDeletedInMidFlight: what can be read is read, nothing more is accepted, and no new file takes the place of
 // the one that was there. Put back, the run goes on.
-func TestD3_FileDeletedInMidFlight(t *testing.T) {
+func TestFileDeletedInMidFlight(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 2)

@@ -14,8 +14,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestC8_SecondProcess on one file is refused, and does the first no harm.
-func TestC8_SecondProcess(t *testing.T) {
+// TestSecondProcess on one file is refused, and does the first no harm.
+func TestSecondProcess(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
@@ -33,9 +33,9 @@ func TestC8_SecondProcess(t *testing.T) {
 	}
 }
 
-// TestD3_DamagedDatabase: the program does not start, says which file is meant and what to do, and leaves the file as
+// TestDamagedDatabase: the program does not start, says which file is meant and what to do, and leaves the file as
 // it is.
-func TestD3_DamagedDatabase(t *testing.T) {
+func TestDamagedDatabase(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
 	for _, tt := range []struct {

@@ -12,10 +12,10 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestD5_FewDescriptors: a process that may have 128 files open, in front of clients with more connections than that.
+// TestFewDescriptors: a process that may have 128 files open, in front of clients with more connections than that.
 // First it refuses what is not a watcher's; with no descriptor left it says so once; and when the clients have gone it
 // goes on, with the run that was under way, as if nothing had been.
-func TestD5_FewDescriptors(t *testing.T) {
+func TestFewDescriptors(t *testing.T) {
 	t.Parallel()
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 2)
 	d := rig.NewKillable(t, storetest.DSN(t), g, "", "GOMEMLIMIT=300MiB")

@@ -11,9 +11,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestD1_FullDisk: on a disk with room for 400 pages nothing is accepted that could not be kept, what runs fails with
+// TestFullDisk: on a disk with room for 400 pages nothing is accepted that could not be kept, what runs fails with
 // the reason, reading works, and all goes on when there is room again.
-func TestD1_FullDisk(t *testing.T) {
+func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
 	long := strings.Repeat("long ", 20_000)

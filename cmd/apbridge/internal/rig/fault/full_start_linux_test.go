@@ -71,9 +71,9 @@ func fill(t *testing.T, folder string) (empty func()) {
 	}
 }
 
-// TestD1_StartOnAFullDisk: after a crash on a disk that is full the bridge starts. What is there is read, what needs
+// TestStartOnAFullDisk: after a crash on a disk that is full the bridge starts. What is there is read, what needs
 // room is refused, readiness says so, and what the crash has left behind is picked up once there is room.
-func TestD1_StartOnAFullDisk(t *testing.T) {
+func TestStartOnAFullDisk(t *testing.T) {
 	storetest.File(t)
 	folder := onSmallDisk(t)
 	if folder == "" {

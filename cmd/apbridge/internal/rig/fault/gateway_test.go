@@ -38,10 +38,10 @@ func gatewayScenes() []gatewayScene {
 	}
 }
 
-// TestA10_GatewayAnswersForTheAgent: a gateway in front of the agent has waited long enough. What the agent tells of
+// TestGatewayAnswersForTheAgent: a gateway in front of the agent has waited long enough. What the agent tells of
 // the task that it made, or of the step that it did, is taken; where it tells nothing, the run ends with an unknown
 // outcome. That is not tried again because of the configuration, and only for a client that asked for it.
-func TestA10_GatewayAnswersForTheAgent(t *testing.T) {
+func TestGatewayAnswersForTheAgent(t *testing.T) {
 	t.Parallel()
 	for _, s := range gatewayScenes() {
 		for _, retries := range []int{0, 1} {

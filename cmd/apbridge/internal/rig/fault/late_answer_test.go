@@ -44,12 +44,12 @@ func (a *lateAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.Agent.ServeHTTP(w, r)
 }
 
-// TestA16_AnswerAfterTheTimeout: the agent does what it was asked for, and answers 200, after the run has timed out.
+// TestAnswerAfterTheTimeout: the agent does what it was asked for, and answers 200, after the run has timed out.
 // The run and its thread stay as they were, the agent is not asked for it again, and the next run has nothing of it.
 //
 // That it was late is recorded nowhere: the connection is closed at the timeout, from which the agent learns that its
 // caller has left, and the late bytes are lost.
-func TestA16_AnswerAfterTheTimeout(t *testing.T) {
+func TestAnswerAfterTheTimeout(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]func(*config.Agent){
 		"step_timeout": func(a *config.Agent) { a.StepTimeout = 3 * time.Second },

@@ -11,10 +11,10 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestA18_GraphNeverEnds: a graph is stopped at max_steps by the bridge, whether or not its server minds a
+// TestGraphNeverEnds: a graph is stopped at max_steps by the bridge, whether or not its server minds a
 // recursion_limit (this one does not), also when each step is a request of its own. What needs no more than that
 // succeeds.
-func TestA18_GraphNeverEnds(t *testing.T) {
+func TestGraphNeverEnds(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		plays   []adaptertest.ThreadPlay
@@ -234,9 +234,9 @@ func babbling() *adaptertest.ThreadAgent {
 	return &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{play}}
 }
 
-// TestA18_RunThatLogsForEver: max_steps counts no tokens and no custom frames. A run of either kind of agent is stopped
+// TestRunThatLogsForEver: max_steps counts no tokens and no custom frames. A run of either kind of agent is stopped
 // when it has logged as much as it may, and the agent is told.
-func TestA18_RunThatLogsForEver(t *testing.T) {
+func TestRunThatLogsForEver(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		agent  adaptertest.Peer

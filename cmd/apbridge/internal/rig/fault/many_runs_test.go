@@ -33,9 +33,9 @@ func (c *heldAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.Handler.ServeHTTP(w, r)
 }
 
-// TestA8_ManyRunsAcrossADeath: a process dies over a thousand runs, a few of them running. The next one is ready at
+// TestManyRunsAcrossADeath: a process dies over a thousand runs, a few of them running. The next one is ready at
 // once, asks the agent for no more at a time than it may, and every run is done once.
-func TestA8_ManyRunsAcrossADeath(t *testing.T) {
+func TestManyRunsAcrossADeath(t *testing.T) {
 	t.Parallel()
 	const runs, atOnce = 1000, 8
 	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"done"`, Last: true}}}

@@ -37,8 +37,8 @@ func (a *newerStepAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(body))
 }
 
-// TestF2_NewerStepAgent: fields and statuses that the bridge does not know change nothing.
-func TestF2_NewerStepAgent(t *testing.T) {
+// TestNewerStepAgent: fields and statuses that the bridge does not know change nothing.
+func TestNewerStepAgent(t *testing.T) {
 	t.Parallel()
 	agent := &newerStepAgent{StepAgent: adaptertest.NewStepAgent(adaptertest.Plain)}
 	b := rig.InFront(t, agent)
@@ -66,7 +66,7 @@ func newerPlay() adaptertest.ThreadPlay {
 
 // A frame of the outermost graph whose name is unknown is handed on under that name, as a client of the agent would see
 // it. Unknown members of messages are kept.
-func TestF2_NewerGraph(t *testing.T) {
+func TestNewerGraph(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{newerPlay()}})
 	who := rig.Behind{Texts: []string{"planning", "thinking <b>", "the answer is 42"}}
@@ -91,8 +91,8 @@ func TestF2_NewerGraph(t *testing.T) {
 	}
 }
 
-// TestF2_NewerQuestion: what a question holds beyond today's members reaches the client, and it can be answered.
-func TestF2_NewerQuestion(t *testing.T) {
+// TestNewerQuestion: what a question holds beyond today's members reaches the client, and it can be answered.
+func TestNewerQuestion(t *testing.T) {
 	t.Parallel()
 	ask := adaptertest.AskPlay()
 	newer := strings.NewReplacer(`[{"id":"74462228383d847ecfda1c079720e8fc",`, `[{"someday":{"x":1},"ns":["a:1"],"id":"74462228383d847ecfda1c079720e8fc",`)

@@ -111,9 +111,9 @@ func shapesOfABody() []shapeOfABody {
 	return shapes
 }
 
-// TestE15PeakOfOneBody: what the built program takes for one body, as the operating system counts it, beside what it
+// TestPeakOfOneBody: what the built program takes for one body, as the operating system counts it, beside what it
 // has when idle. What would take more is refused.
-func TestE15PeakOfOneBody(t *testing.T) {
+func TestPeakOfOneBody(t *testing.T) {
 	if os.Getenv("APBRIDGE_TEST_LARGE") == "" {
 		t.Skip("builds and runs the binary as it is released; APBRIDGE_TEST_LARGE=1 runs this")
 	}

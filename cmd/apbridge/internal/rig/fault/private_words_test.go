@@ -45,7 +45,7 @@ func blabbing(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, `{"message":%q}`, canaryBroken+" "+r.Header.Get("Authorization")+" "+string(body))
 }
 
-func TestE21_NothingPrivateIsToldWhereItDoesNotBelong(t *testing.T) {
+func TestNothingPrivateIsToldWhereItDoesNotBelong(t *testing.T) {
 	t.Parallel()
 	said := `"` + canaryAnswer + `"`
 	r := rig.Configured(t, `

@@ -9,9 +9,9 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestD6_QueueFull: what does not fit in an agent's queue is refused in both dialects with the limit's name and when to
+// TestQueueFull: what does not fit in an agent's queue is refused in both dialects with the limit's name and when to
 // come again, and is not there; what was accepted is done, and then what was refused may be asked for again.
-func TestD6_QueueFull(t *testing.T) {
+func TestQueueFull(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
 	g := rig.NewGate(agent, rig.StepPosts, 1)
@@ -52,8 +52,8 @@ func TestD6_QueueFull(t *testing.T) {
 	}
 }
 
-// TestD6_FurtherQueues: all agents together, a thread and a key have limits of their own, each refused by its name.
-func TestD6_FurtherQueues(t *testing.T) {
+// TestFurtherQueues: all agents together, a thread and a key have limits of their own, each refused by its name.
+func TestFurtherQueues(t *testing.T) {
 	t.Parallel()
 	const key = "a key of sixteen characters"
 	for name, limit := range map[string]func(*config.Config){

@@ -12,10 +12,10 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestE24Quotas: a request that makes more work than its length shows has a limit with a name. Above the limit it is
+// TestLimitsOfOneRequest: a request that makes more work than its length shows has a limit with a name. Above the limit it is
 // refused in the words of its dialect, with a status that no client tries again by itself; below the limit it is
 // served.
-func TestE24Quotas(t *testing.T) {
+func TestLimitsOfOneRequest(t *testing.T) {
 	t.Parallel()
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL)})
 	cfg.Limits.MaxFilesPerRequest, cfg.Limits.Crons, cfg.Limits.Messages, cfg.Limits.MaxStateKeys = 3, 2, 3, 3

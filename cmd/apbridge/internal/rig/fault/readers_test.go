@@ -68,11 +68,11 @@ func inUse() float64 {
 	return float64(m.HeapAlloc + m.StackInuse)
 }
 
-// TestB5ReadersThatNeverRead, and B6 and B4 on the way: many streams wait for an agent and take little
+// TestReadersThatNeverRead, and B6 and B4 on the way: many streams wait for an agent and take little
 // (APBRIDGE_TEST_READERS is their number, 10,000 for instance); when it goes on, no client reads, and the run ends as
 // ever; a new client is served meanwhile; one of the readers then reads a bit, leaves, and gets the rest by its cursor.
 // Not parallel: memory is the process's.
-func TestB5ReadersThatNeverRead(t *testing.T) {
+func TestReadersThatNeverRead(t *testing.T) {
 	readers := 500
 	if n, err := strconv.Atoi(os.Getenv("APBRIDGE_TEST_READERS")); err == nil {
 		readers = n
@@ -122,9 +122,9 @@ func TestB5ReadersThatNeverRead(t *testing.T) {
 	}
 }
 
-// TestB8B9StreamsForOldClients: a client of HTTP/1.0 reads the same frames, neither compressed nor in chunks, up to the
+// TestStreamsForOldClients: a client of HTTP/1.0 reads the same frames, neither compressed nor in chunks, up to the
 // end of the connection.
-func TestB8B9StreamsForOldClients(t *testing.T) {
+func TestStreamsForOldClients(t *testing.T) {
 	t.Parallel()
 	for name, peer := range rig.EitherKind() {
 		t.Run(name, func(t *testing.T) {
@@ -165,8 +165,8 @@ func TestB8B9StreamsForOldClients(t *testing.T) {
 	}
 }
 
-// TestE17HalfOpenConnections: many that never end their header take nothing from others.
-func TestE17HalfOpenConnections(t *testing.T) {
+// TestHalfOpenConnections: many that never end their header take nothing from others.
+func TestHalfOpenConnections(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
 	for i := range 500 {

@@ -125,9 +125,9 @@ func (s deathInStep) check(t *testing.T, agent *adaptertest.StepAgent, code any,
 	}
 }
 
-// TestA3_ProcessDiesInAStream: the graph's stream is gone back to after the last frame that was logged; what its
+// TestProcessDiesInAStream: the graph's stream is gone back to after the last frame that was logged; what its
 // readers saw is a beginning of the whole.
-func TestA3_ProcessDiesInAStream(t *testing.T) {
+func TestProcessDiesInAStream(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
 	g := rig.NewGate(agent, rig.RunPosts, 1)
@@ -157,8 +157,8 @@ func TestA3_ProcessDiesInAStream(t *testing.T) {
 	}
 }
 
-// TestA1_ProcessDiesWhileQueued: the run keeps its id and runs once.
-func TestA1_ProcessDiesWhileQueued(t *testing.T) {
+// TestProcessDiesWhileQueued: the run keeps its id and runs once.
+func TestProcessDiesWhileQueued(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
 	g := rig.NewGate(agent, rig.StepPosts, 1)

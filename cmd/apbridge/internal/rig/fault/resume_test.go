@@ -66,9 +66,9 @@ func resume(b *rig.Bridge, at, value string, more ...string) rig.Answer {
 	return b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+strings.Join(more, "")+`"command":{"resume":`+value+`}}`)
 }
 
-// TestA22_AnswerToAnotherQuestion is refused with the ids of the open ones, does not reach the agent, and leaves the
+// TestAnswerToAnotherQuestion is refused with the ids of the open ones, does not reach the agent, and leaves the
 // question to be answered.
-func TestA22_AnswerToAnotherQuestion(t *testing.T) {
+func TestAnswerToAnotherQuestion(t *testing.T) {
 	t.Parallel()
 	for name, q := range questionable() {
 		t.Run(name, func(t *testing.T) {
@@ -94,8 +94,8 @@ func TestA22_AnswerToAnotherQuestion(t *testing.T) {
 	}
 }
 
-// TestA22_WhichOfTwo: where several questions are open, an answer must say which it is for.
-func TestA22_WhichOfTwo(t *testing.T) {
+// TestWhichOfTwo: where several questions are open, an answer must say which it is for.
+func TestWhichOfTwo(t *testing.T) {
 	t.Parallel()
 	agent := rig.Asking(adaptertest.ChatPlay())
 	agent.Plays[0] = askingTwice()
@@ -124,9 +124,9 @@ func askingTwice() adaptertest.ThreadPlay {
 	return play
 }
 
-// TestA22_AnsweredTwice: whether the first answer waits, is worked on, or has been, and with whatever strategy, there
+// TestAnsweredTwice: whether the first answer waits, is worked on, or has been, and with whatever strategy, there
 // is no second one.
-func TestA22_AnsweredTwice(t *testing.T) {
+func TestAnsweredTwice(t *testing.T) {
 	t.Parallel()
 	for name, q := range questionable() {
 		t.Run(name, func(t *testing.T) {
@@ -165,8 +165,8 @@ func TestA22_AnsweredTwice(t *testing.T) {
 	}
 }
 
-// TestA22_AnsweredAtOnce: of many answers at the same time one counts, also where the others would wait for their turn.
-func TestA22_AnsweredAtOnce(t *testing.T) {
+// TestAnsweredAtOnce: of many answers at the same time one counts, also where the others would wait for their turn.
+func TestAnsweredAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, q := range questionable() {
 		t.Run(name, func(t *testing.T) {
@@ -196,8 +196,8 @@ func TestA22_AnsweredAtOnce(t *testing.T) {
 	}
 }
 
-// TestA22_AnsweredAfterACancel: an answer whose run was cancelled is used up; the thread goes on with input.
-func TestA22_AnsweredAfterACancel(t *testing.T) {
+// TestAnsweredAfterACancel: an answer whose run was cancelled is used up; the thread goes on with input.
+func TestAnsweredAfterACancel(t *testing.T) {
 	t.Parallel()
 	for name, q := range questionable() {
 		t.Run(name, func(t *testing.T) {
@@ -238,9 +238,9 @@ func eachAtItsQuestion(t *testing.T, test func(t *testing.T, q questioned, peer 
 	}
 }
 
-// TestA22_ThroughSteps: v1 answers with its next step. One that names another question is refused; of several at once
+// TestThroughSteps: v1 answers with its next step. One that names another question is refused; of several at once
 // the agent is told one, and the others are the steps after it.
-func TestA22_ThroughSteps(t *testing.T) {
+func TestThroughSteps(t *testing.T) {
 	t.Parallel()
 	eachAtItsQuestion(t, func(t *testing.T, q questioned, peer adaptertest.Peer, b *rig.Bridge, at string) {
 		wrong := b.Post(at+"/steps", `{"additional_input":{"resume":{"`+rig.UnknownQuestion+`":`+q.answer+`}}}`).Is(http.StatusUnprocessableEntity)
@@ -263,8 +263,8 @@ func TestA22_ThroughSteps(t *testing.T) {
 	})
 }
 
-// TestA22_TaskCancelledAtItsQuestion: an answer has no run to go to any more.
-func TestA22_TaskCancelledAtItsQuestion(t *testing.T) {
+// TestTaskCancelledAtItsQuestion: an answer has no run to go to any more.
+func TestTaskCancelledAtItsQuestion(t *testing.T) {
 	t.Parallel()
 	eachAtItsQuestion(t, func(t *testing.T, q questioned, peer adaptertest.Peer, b *rig.Bridge, at string) {
 		b.Expect(rig.ThreadOfTask(at), "status", "interrupted")

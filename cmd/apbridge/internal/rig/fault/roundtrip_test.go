@@ -9,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestF3_GraphThroughTwoBridges: a graph behind a bridge, whose tasks and steps are the agent of a second bridge, says
+// TestGraphThroughTwoBridges: a graph behind a bridge, whose tasks and steps are the agent of a second bridge, says
 // there what it says without them: the same texts from the same nodes in the same order, once, and each whole update
 // under additional_kwargs. The one node of a task/step agent is "step": the nodes are the names of its messages.
-func TestF3_GraphThroughTwoBridges(t *testing.T) {
+func TestGraphThroughTwoBridges(t *testing.T) {
 	t.Parallel()
 	graph := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
 	near := rig.InFront(t, graph)

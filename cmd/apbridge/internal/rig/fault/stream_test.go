@@ -20,9 +20,9 @@ func streamed(t *testing.T, b *rig.Bridge) (run string, frames []rig.Frame) {
 	return at + "/runs/" + frames[0].At("run_id").(string), frames
 }
 
-// TestB1_ResumesExactly: after any frame, the rest comes and nothing else; also from another process on the same file
+// TestResumesExactly: after any frame, the rest comes and nothing else; also from another process on the same file
 // (B3).
-func TestB1_ResumesExactly(t *testing.T) {
+func TestResumesExactly(t *testing.T) {
 	t.Parallel()
 	for name, peer := range rig.EitherKind() {
 		t.Run(name, func(t *testing.T) {
@@ -55,9 +55,9 @@ func checkResumes(t *testing.T, b *rig.Bridge, run string, frames []rig.Frame) {
 	}
 }
 
-// TestB1_ReaderDropsInMidRun: a reader leaves while the run goes on and comes back with its cursor; another one is not
+// TestReaderDropsInMidRun: a reader leaves while the run goes on and comes back with its cursor; another one is not
 // disturbed (B10).
-func TestB1_ReaderDropsInMidRun(t *testing.T) {
+func TestReaderDropsInMidRun(t *testing.T) {
 	t.Parallel()
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 2)
 	b := rig.InFront(t, g)
@@ -77,8 +77,8 @@ func TestB1_ReaderDropsInMidRun(t *testing.T) {
 	}
 }
 
-// TestB2_Cursors that are not of this stream are refused at once, with words.
-func TestB2_Cursors(t *testing.T) {
+// TestReplayFromACursor that are not of this stream are refused at once, with words.
+func TestReplayFromACursor(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
 	run, frames := streamed(t, b)
@@ -117,7 +117,7 @@ func TestB2_Cursors(t *testing.T) {
 
 // A run whose first state was pruned cannot be replayed, ever: its stream is refused and says so, and is not cut off,
 // after which a client would come back.
-func TestB2_ReplayOfAPrunedRun(t *testing.T) {
+func TestReplayOfAPrunedRun(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
 	run, _ := streamed(t, b)
@@ -135,8 +135,8 @@ func TestB2_ReplayOfAPrunedRun(t *testing.T) {
 	}
 }
 
-// TestB12_StreamOfAQueuedRun opens before the run starts and brings all of it.
-func TestB12_StreamOfAQueuedRun(t *testing.T) {
+// TestStreamOfAQueuedRun opens before the run starts and brings all of it.
+func TestStreamOfAQueuedRun(t *testing.T) {
 	t.Parallel()
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 1)
 	b := rig.InFront(t, g)

@@ -194,7 +194,7 @@ func (w *fieldWorld) otherRows() map[string]row {
 		"ANY checkpoint_id": proven(there, "TestJoinAfterACheckpoint"), "ANY check_db": proven("adapter/threadrun/face", "TestOKNamesWhatIsAway"),
 		"GET /threads/{thread_id}/state/{checkpoint_id} select": proven(here, "TestOneKeyOfAState"), "POST /threads/{thread_id}/state/checkpoint select": proven(here, "TestOneKeyOfAState"),
 		"GET /threads/{thread_id}/history select": proven(here, "TestOneKeyOfAState"), "POST /threads/{thread_id}/history select": proven(here, "TestOneKeyOfAState"),
-		"ANY cancel_on_disconnect": proven("cmd/apbridge", "TestB10_ReaderThatLeaves"),
+		"ANY cancel_on_disconnect": proven("cmd/apbridge", "TestReaderThatLeaves"),
 		runs + "limit":             w.shortens("", "?limit=1"), runs + "offset": w.differs("", "?offset=1000", "!run_id"),
 		"GET /assistants limit": w.differs("", "?limit=1", "!{assistant one}"), "GET /assistants offset": w.differs("", "?offset=1000", "!assistant_id"),
 		runs + "status": w.differs("", "?status=error", "!run_id"), runs + "select": w.differs("", "?select=run_id", "!thread_id"),

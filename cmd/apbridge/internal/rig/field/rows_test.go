@@ -307,7 +307,7 @@ func (w *fieldWorld) runRows() map[string]row {
 		"RUN if_not_exists":      w.statuses(404, `{"if_not_exists":"create"}`, 200, w.noThread),
 		"RUN webhook":            w.runRow(w.hooked),
 		"RUN on_completion":      w.runRow(w.kept),
-		"RUN on_disconnect":      proven("cmd/apbridge", "TestA20_ClientThatLeaves"),
+		"RUN on_disconnect":      proven("cmd/apbridge", "TestRunOfAClientThatLeaves"),
 		"RUN after_seconds":      w.runRow(w.delayed),
 		"RUN stream_resumable":   w.hint(`true`, "every stream can be resumed"),
 		"RUN feedback_keys":      w.lost(`["a"]`, "they need a tracing service of LangChain's"),

@@ -11,9 +11,9 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestA23_WebhookIsExplained: the client that made a run can see the state of its webhook, and not the token in its
+// TestWebhookIsExplained: the client that made a run can see the state of its webhook, and not the token in its
 // URL.
-func TestA23_WebhookIsExplained(t *testing.T) {
+func TestWebhookIsExplained(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		answer int

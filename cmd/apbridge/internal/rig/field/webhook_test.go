@@ -39,7 +39,7 @@ func TestWebhookTellsHowARunEnded(t *testing.T) {
 	}
 }
 
-func TestE10WebhookToAPrivateNetworkIsRefusedAtCreation(t *testing.T) {
+func TestWebhookToAPrivateNetworkIsRefusedAtCreation(t *testing.T) {
 	t.Parallel()
 	bridge := legacyBridge(t)
 	for _, hook := range []string{"http://127.0.0.1/", "http://2130706433/", "http://[::ffff:127.0.0.1]/", "http://169.254.169.254/", "file:///etc/passwd", "https://u:p@example.com/"} {

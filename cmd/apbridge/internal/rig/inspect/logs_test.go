@@ -46,10 +46,10 @@ func marking(agent http.Handler, fails bool) http.Handler {
 	})
 }
 
-// TestE21_NoCallOfAnAgentIsInALog: what agents are sent and answer is kept for the inspector, without credentials, and
+// TestNoCallOfAnAgentIsInALog: what agents are sent and answer is kept for the inspector, without credentials, and
 // stands in no log, of access, of the bridge at level debug, or of what is done. The logs name each act of a page with
 // the key that did it, and not what was said with it.
-func TestE21_NoCallOfAnAgentIsInALog(t *testing.T) {
+func TestNoCallOfAnAgentIsInALog(t *testing.T) {
 	t.Parallel()
 	audit := filepath.Join(t.TempDir(), "audit.log")
 	answering := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"` + unlogged["answered"] + `"`, Last: true, Repeat: true}}}

@@ -108,7 +108,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		target, a := e.fill(t, m)
 		got := e.put(rig.KeyA, m.Method, target, a)
 		if got.Status == http.StatusConflict || got.Status == http.StatusNotFound {
-			continue // TestE20 tells which may
+			continue // TestTheWayThroughIsNoWayAround tells which may
 		}
 		checked++
 		status := strconv.Itoa(got.Status)

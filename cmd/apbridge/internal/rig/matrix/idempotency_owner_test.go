@@ -8,9 +8,9 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestE20OwnersShareNoIdempotencyKeys: a key that sees its own things alone is neither told of what another owner made
+// TestOwnersShareNoIdempotencyKeys: a key that sees its own things alone is neither told of what another owner made
 // under the same Idempotency-Key, nor refused for it, and finds its own again.
-func TestE20OwnersShareNoIdempotencyKeys(t *testing.T) {
+func TestOwnersShareNoIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, `
 default_agent: a

@@ -184,9 +184,9 @@ func askOf(m rig.Route) ask {
 	return ask{}
 }
 
-// TestE20_TenantsNeverMeet asks every route, as tenant B, for what is tenant A's: it is not there. Then A asks the
+// TestTenantsNeverMeet asks every route, as tenant B, for what is tenant A's: it is not there. Then A asks the
 // same, to show that the question was well put.
-func TestE20_TenantsNeverMeet(t *testing.T) {
+func TestTenantsNeverMeet(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t, strings.Replace(rig.TwoKeys, "$ONLY", "", 1))
 	routes := inOrder(rig.Routes(t))

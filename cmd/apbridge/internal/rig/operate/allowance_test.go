@@ -51,9 +51,9 @@ func forTenant(c *config.Config) {
 
 const aCron = `{"assistant_id":"agent","schedule":"0 0 1 1 *","input":"hi"}`
 
-// TestE24Allowances: each limit of a key, and of a tenant, refuses what is more with 429, its name and where it is
+// TestAllowances: each limit of a key, and of a tenant, refuses what is more with 429, its name and where it is
 // written, in the words of the dialect; time helps where there is a Retry-After.
-func TestE24Allowances(t *testing.T) {
+func TestAllowances(t *testing.T) {
 	t.Parallel()
 	item := func(i int) string { return fmt.Sprintf(`{"namespace":["a"],"key":"k%d","value":{"n":1}}`, i) }
 	for limit, tt := range map[string]struct {
@@ -120,9 +120,9 @@ func as(b *rig.Bridge, method, path, body string) rig.Answer {
 	return b.Do(method, path, body, "X-Api-Key", boundKey)
 }
 
-// TestE24QuotasAreNeverPassed: of a hundred requests at once, by two bridges where they can share a database, exactly
+// TestQuotasAreNeverPassed: of a hundred requests at once, by two bridges where they can share a database, exactly
 // as many are served as may be; what is deleted makes room.
-func TestE24QuotasAreNeverPassed(t *testing.T) {
+func TestQuotasAreNeverPassed(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{Threads: 10, Items: 10})
 	bridges := []*rig.Bridge{b}
@@ -158,8 +158,8 @@ func TestE24QuotasAreNeverPassed(t *testing.T) {
 	as(b, "POST", "/threads", `{}`).Is(429)
 }
 
-// TestE24RatesOfTwoBridges: a rate is that of all bridges over one database.
-func TestE24RatesOfTwoBridges(t *testing.T) {
+// TestRatesOfTwoBridges: a rate is that of all bridges over one database.
+func TestRatesOfTwoBridges(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{Runs: "10/h", Requests: "1000/s"})
 	other := b
@@ -187,9 +187,9 @@ func TestE24RatesOfTwoBridges(t *testing.T) {
 	}
 }
 
-// TestE24RunsThatWereMadeBefore: a run that an idempotency key repeats is not counted again, alone or in a batch, one
+// TestRunsThatWereMadeBefore: a run that an idempotency key repeats is not counted again, alone or in a batch, one
 // after another or at once.
-func TestE24RunsThatWereMadeBefore(t *testing.T) {
+func TestRunsThatWereMadeBefore(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{Runs: "1000/d"})
 	const one = `{"assistant_id":"agent","input":"hi","on_completion":"keep"}`
@@ -206,9 +206,9 @@ func TestE24RunsThatWereMadeBefore(t *testing.T) {
 	}
 }
 
-// TestE24StrangersUseNothingUp: a caller without a key, or with a wrong one, takes nothing of what callers without a
+// TestStrangersUseNothingUp: a caller without a key, or with a wrong one, takes nothing of what callers without a
 // tenant may use: neither by pages that are open to all nor by what is refused.
-func TestE24StrangersUseNothingUp(t *testing.T) {
+func TestStrangersUseNothingUp(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{}, func(c *config.Config) {
 		for i := range c.Auth.Keys {
@@ -231,8 +231,8 @@ func TestE24StrangersUseNothingUp(t *testing.T) {
 	as(b, "GET", "/info", "").Is(429)
 }
 
-// TestE24OpenStreams: a stream that is open counts until it ends, whichever kind it is.
-func TestE24OpenStreams(t *testing.T) {
+// TestOpenStreams: a stream that is open counts until it ends, whichever kind it is.
+func TestOpenStreams(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{Streams: 2})
 	thread := "/threads/" + as(b, "POST", "/threads", `{}`).Is(200).Text("thread_id")

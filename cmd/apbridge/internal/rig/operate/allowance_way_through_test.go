@@ -49,9 +49,9 @@ func through(at http.Handler) func(t *testing.T) func(*config.Config) {
 
 const way = "/agents/agent/upstream"
 
-// TestE24StreamsOfTheWayThrough: streams straight from an agent are open streams as all others are, whatever their
+// TestStreamsOfTheWayThrough: streams straight from an agent are open streams as all others are, whatever their
 // type. One that is asked for by its type is refused before the agent does anything.
-func TestE24StreamsOfTheWayThrough(t *testing.T) {
+func TestStreamsOfTheWayThrough(t *testing.T) {
 	t.Parallel()
 	asked := make(chan string, 100)
 	b := bounded(t, config.Allowance{Streams: 2}, through(streaming(asked))(t))
@@ -91,9 +91,9 @@ func TestE24StreamsOfTheWayThrough(t *testing.T) {
 	rig.Eventually(t, "room for a stream", func() bool { return as(b, "GET", "/limits", "").At("limits.0.used") == 1.0 })
 }
 
-// TestE24LongUploads: an upload that is longer than its rate waits, and arrives whole; one that would wait for long is
+// TestLongUploads: an upload that is longer than its rate waits, and arrives whole; one that would wait for long is
 // refused with the limit's name, also on the way through.
-func TestE24LongUploads(t *testing.T) {
+func TestLongUploads(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{Upload: "512KiB/s"}, through(streaming(nil))(t))
 	const size = 1280 << 10
@@ -115,9 +115,9 @@ func TestE24LongUploads(t *testing.T) {
 	}
 }
 
-// TestE20TheWayThroughIsNoWayAround: an agent knows no tenants and no owners, so that a caller confined to either goes
+// TestTheWayThroughIsNoWayAround: an agent knows no tenants and no owners, so that a caller confined to either goes
 // there by the right to administer alone.
-func TestE20TheWayThroughIsNoWayAround(t *testing.T) {
+func TestTheWayThroughIsNoWayAround(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{}, through(streaming(nil))(t), func(c *config.Config) {
 		for id, k := range map[string]config.Key{

@@ -11,9 +11,9 @@ func allowanceProofs() map[string]func(*testing.T) {
 	proofs := map[string]func(*testing.T){}
 	for _, at := range []string{"limits.tenant.", "limits.tenants.*.", "auth.keys[].limits."} {
 		for _, limit := range []string{"requests", "runs", "upload", "threads", "crons", "items", "files", "disk"} {
-			proofs[at+limit] = rig.ProvenBy("cmd/apbridge/internal/rig/operate", "TestE24Allowances")
+			proofs[at+limit] = rig.ProvenBy("cmd/apbridge/internal/rig/operate", "TestAllowances")
 		}
-		proofs[at+"streams"] = rig.ProvenBy("cmd/apbridge/internal/rig/operate", "TestE24OpenStreams")
+		proofs[at+"streams"] = rig.ProvenBy("cmd/apbridge/internal/rig/operate", "TestOpenStreams")
 	}
 	for key, name := range map[string]string{"inspector.mode": "TestInspectorIsForThoseWhoMayLook", "inspector.capture": "TestInspectorKeepsCallsAsConfigured"} {
 		proofs[key] = rig.ProvenBy("cmd/apbridge/internal/rig/inspect", name)

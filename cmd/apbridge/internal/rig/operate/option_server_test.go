@@ -74,7 +74,7 @@ var serverProofs = map[string]func(*testing.T){
 		r.End()
 		rig.Configured(t, "database: "+file+rig.OneAgent, rig.Legacy()).Get(at+"/state").Want(t, 200, privateWord)
 	},
-	"shutdown_grace": rig.ProvenBy("cmd/apbridge", "TestA6HangingStepDoesNotKeepTheProcess"),
+	"shutdown_grace": rig.ProvenBy("cmd/apbridge", "TestHangingStepDoesNotKeepTheProcess"),
 	"default_agent": func(t *testing.T) {
 		two := "\nagents: {a: {url: $A}, b: {url: $A}}"
 		rig.Configured(t, two, rig.Legacy()).Wait("hi").Want(t, 422, "default_agent")
@@ -137,18 +137,18 @@ var serverProofs = map[string]func(*testing.T){
 		r.Do("PUT", "/store/items", item).Want(t, 507, "storage_full")
 		r.Wait("hi").Want(t, 200, `"status":"success"`)
 	},
-	"limits.upload_rate":           rig.ProvenBy("proxy", "TestE17SlowUploadIsAnswered"),
-	"limits.run_events":            rig.ProvenBy("cmd/apbridge", "TestA18_RunThatLogsForEver"),
-	"limits.run_bytes":             rig.ProvenBy("cmd/apbridge", "TestA18_RunThatLogsForEver"),
-	"limits.queue":                 rig.ProvenBy("cmd/apbridge", "TestD6_FurtherQueues"),
-	"limits.max_files_per_request": rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24Quotas"),
-	"limits.messages":              rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24Quotas"),
-	"limits.max_state_keys":        rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24Quotas"),
-	"limits.max_supersteps":        rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24Quotas"),
-	"limits.max_prune_threads":     rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24Quotas"),
-	"limits.crons":                 rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24Quotas"),
-	"limits.request_memory":        rig.ProvenBy("proxy", "TestD5BodiesTogether"),
-	"limits.thread_queue":          rig.ProvenBy("cmd/apbridge", "TestD6_FurtherQueues"),
+	"limits.upload_rate":           rig.ProvenBy("proxy", "TestSlowUploadIsAnswered"),
+	"limits.run_events":            rig.ProvenBy("cmd/apbridge", "TestRunThatLogsForEver"),
+	"limits.run_bytes":             rig.ProvenBy("cmd/apbridge", "TestRunThatLogsForEver"),
+	"limits.queue":                 rig.ProvenBy("cmd/apbridge", "TestFurtherQueues"),
+	"limits.max_files_per_request": rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestLimitsOfOneRequest"),
+	"limits.messages":              rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestLimitsOfOneRequest"),
+	"limits.max_state_keys":        rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestLimitsOfOneRequest"),
+	"limits.max_supersteps":        rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestLimitsOfOneRequest"),
+	"limits.max_prune_threads":     rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestLimitsOfOneRequest"),
+	"limits.crons":                 rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestLimitsOfOneRequest"),
+	"limits.request_memory":        rig.ProvenBy("proxy", "TestBodiesTogether"),
+	"limits.thread_queue":          rig.ProvenBy("cmd/apbridge", "TestFurtherQueues"),
 	"retention.events":             rig.ProvenBy("proxy/maintenance", "TestRetention"),
 	"retention.checkpoints":        rig.ProvenBy("proxy/maintenance", "TestRetention"),
 	"retention.stateless":          rig.ProvenBy("proxy/maintenance", "TestAStatelessRunStaysForAnHour"),

@@ -174,7 +174,7 @@ func filesAt(b *rig.Bridge, at string) (list []string) {
 }
 
 // A task/step agent may call its files what it likes, too.
-func TestE13NamesOfAStepAgentsFiles(t *testing.T) {
+func TestNamesOfAStepAgentsFiles(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"done"`, Last: true, Files: [][2]string{
 		{"../../climbs", "x"}, {"CON", "x"}, {"C:/drive", "x"}, {"a\nb", "x"}, {"in/good ü.txt", "good"}, {"page.html", "<script>"},

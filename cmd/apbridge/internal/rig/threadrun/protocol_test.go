@@ -260,7 +260,7 @@ func TestProtocolOfAnotherAgentsThread(t *testing.T) {
 }
 
 // A page cannot give its WebSocket headers. It offers the key as a subprotocol; a key in the URL is not looked at.
-func TestE4KeyOfAPagesWebSocket(t *testing.T) {
+func TestKeyOfAPagesWebSocket(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain))
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(agent.URL)})
