@@ -22,14 +22,14 @@ func pathEscape(id string) string { return url.PathEscape(id) }
 // and goes on to pages only when the first answer left something out. Servers that ignore the page number would give
 // the first page for ever: a page that brings nothing new ends the walk. whole is false when there is more than could
 // be got. errNoList says that the agent has no such list.
-func (j *session) list(path, key string) (elems []json.RawMessage, whole bool, err error) {
-	page, err := j.page(path, key, "")
+func (s *session) list(path, key string) (elems []json.RawMessage, whole bool, err error) {
+	page, err := s.page(path, key, "")
 	if err != nil || !page.more() {
 		return page.Elems, err == nil, err
 	}
 	got := newPages(page.Elems)
 	for _, query := range pageQueries {
-		if whole, err = j.walk(path, key, query, got); err != nil {
+		if whole, err = s.walk(path, key, query, got); err != nil {
 			return nil, false, err
 		}
 		if page.Total >= 0 {
@@ -54,9 +54,9 @@ var pageQueries = []func(n int) string{
 
 // walk asks for page after page until one brings nothing new. done is false when the server does not know this way to
 // ask, or never came to an end.
-func (j *session) walk(path, key string, query func(int) string, got *pages) (done bool, err error) {
+func (s *session) walk(path, key string, query func(int) string, got *pages) (done bool, err error) {
 	for n := 1; n <= maxPages; n++ {
-		page, err := j.page(path, key, query(n))
+		page, err := s.page(path, key, query(n))
 		if err == errNoList {
 			return false, nil
 		}
@@ -72,28 +72,28 @@ func (j *session) walk(path, key string, query func(int) string, got *pages) (do
 	return false, nil
 }
 
-func (j *session) page(path, key, query string) (remoteList, error) {
-	ans, err := j.get(j.ctx, path, query)
+func (s *session) page(path, key, query string) (remoteList, error) {
+	ans, err := s.get(s.ctx, path, query)
 	if err != nil {
 		return remoteList{}, err
 	}
 	if ans.Status/100 != 2 {
 		if strings.HasSuffix(path, "/steps") && notThere(ans) {
 			// It may only have no such list.
-			if known, err := j.known(); err == nil && !known {
-				return remoteList{}, j.lost(j.remote)
+			if known, err := s.known(); err == nil && !known {
+				return remoteList{}, s.lost(s.remote)
 			}
 		}
 		return remoteList{}, errNoList
 	}
 	list, err := parseList(ans.Body, key)
 	if err != nil {
-		return remoteList{}, j.unreadable("GET "+key, ans, err)
+		return remoteList{}, s.unreadable("GET "+key, ans, err)
 	}
 	return list, nil
 }
 
-// pile gathers the entries of pages, each once.
+// pages holds the entries of several pages, each once.
 type pages struct {
 	elems []json.RawMessage
 	known map[string]bool
@@ -142,15 +142,15 @@ func notThere(ans *upstream.Answer) bool {
 }
 
 // listArtifacts asks for the artifacts of the task; where there is no such list, the task itself may hold them.
-func (j *session) listArtifacts() ([]remoteArtifact, error) {
-	elems, _, err := j.list(j.taskPath("/artifacts"), "artifacts")
+func (s *session) listArtifacts() ([]remoteArtifact, error) {
+	elems, _, err := s.list(s.taskPath("/artifacts"), "artifacts")
 	if err == nil {
 		return artifactsOf(elems, "artifacts")
 	}
 	if !errors.Is(err, errNoList) {
 		return nil, err
 	}
-	ans, err := j.get(j.ctx, j.taskPath(""), "")
+	ans, err := s.get(s.ctx, s.taskPath(""), "")
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,7 @@ package backend
 
 import "fmt"
 
-// phase is where a drive stands.
+// phase is the phase of a run.
 type phase int
 
 const (
@@ -25,8 +25,8 @@ var phaseNames = [...]string{"recalling", "locating", "creating", "finding task"
 
 func (p phase) String() string { return phaseNames[p] }
 
-// phases says which phases may follow each. An error ends a drive in any of them. Nothing is sent twice: no phase leads
-// back to creating, and a step is asked for when all that came before it was delivered.
+// phases lists the phases that may follow each. An error ends a run in any of them. Nothing is sent twice: no phase
+// leads back to creating, and a step is requested once all steps before it were delivered.
 var phases = map[phase][]phase{
 	recalling:   {locating, linking, reconciling, uploading, ended},
 	locating:    {creating, findingTask, linking, reconciling, uploading},
@@ -49,5 +49,5 @@ func mayFollow(from, to phase) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("a drive cannot go from %s to %s", from, to)
+	return fmt.Errorf("a run cannot go from %s to %s", from, to)
 }

@@ -88,7 +88,7 @@ func parseBase(raw string) (address, error) {
 	return b, nil
 }
 
-// fit is how well an answer to GET tasks fits a task/step agent.
+// match is how well an answer to GET tasks fits a task/step agent.
 type match int
 
 const (
@@ -97,7 +97,7 @@ const (
 	matchYes
 )
 
-// sight is what a probe has seen.
+// probeResult is the result of a probe.
 type probeResult struct {
 	site
 	match

@@ -63,7 +63,7 @@ func (l *Life) Stopping() bool {
 	case <-l.Gone:
 		return true
 	default:
-		return Says(l.Said.String(), `"msg":"stopping`)
+		return Says(l.Said.String(), `"msg":"shutting down`)
 	}
 }
 

@@ -71,7 +71,7 @@ var agentProofs = map[string]func(*testing.T){
 	},
 	"agents.*.step_timeout": func(t *testing.T) {
 		agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Fault: adaptertest.Hang}}}
-		rig.Configured(t, "agents: {a: {url: $A, step_timeout: 100ms}}", map[string]http.Handler{"a": agent}).Wait("hi").Want(t, 200, `"status":"timeout"`, mapping.CodeStepTimeout)
+		rig.Configured(t, "agents: {a: {url: $A, step_timeout: 1s}}", map[string]http.Handler{"a": agent}).Wait("hi").Want(t, 200, `"status":"timeout"`, mapping.CodeStepTimeout)
 	},
 	"agents.*.run_timeout": func(t *testing.T) {
 		agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Fault: adaptertest.Hang}}}

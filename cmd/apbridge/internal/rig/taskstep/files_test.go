@@ -233,7 +233,7 @@ func TestSkippedFilesAreLogged(t *testing.T) {
 	b := rig.StartLogging(t, cfg, zap.New(core))
 	rig.PullAll(t, b, b.Task(`{"input":"hi"}`), "")
 	var names []string
-	for _, entry := range logged.FilterMessageSnippet("was skipped").All() {
+	for _, entry := range logged.FilterMessageSnippet("file skipped").All() {
 		fields := entry.ContextMap()
 		names = append(names, fmt.Sprint(fields["agent"], " ", fields["file"]))
 	}

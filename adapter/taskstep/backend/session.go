@@ -17,8 +17,8 @@ import (
 // errUnwanted: the reader of the run wants no more of it.
 var errUnwanted = errors.New("yield said false")
 
-// job is one run as all parts of a drive see it: what is to be done, where the agent has it, and the way out for
-// events. It is used by one goroutine.
+// session is what all parts of a runDriver share: the run's assignment, its task at the agent, and the reader of its
+// events. Used by one goroutine.
 type session struct {
 	*backend
 	ctx      context.Context
@@ -31,20 +31,20 @@ type session struct {
 }
 
 // root is what the paths of tasks begin with.
-func (j *session) root() string {
-	if j.topic != "" {
-		return topicsPath + "/" + pathEscape(j.topic)
+func (s *session) root() string {
+	if s.topic != "" {
+		return topicsPath + "/" + pathEscape(s.topic)
 	}
-	return j.site.prefix
+	return s.site.prefix
 }
 
-func (j *session) taskPath(rest string) string {
-	return j.root() + "/tasks/" + url.PathEscape(j.remote) + rest
+func (s *session) taskPath(rest string) string {
+	return s.root() + "/tasks/" + url.PathEscape(s.remote) + rest
 }
 
 // known asks whether the agent still has the task. An error means that it could not be found out.
-func (j *session) known() (bool, error) {
-	ans, err := j.get(j.ctx, j.taskPath(""), "")
+func (s *session) known() (bool, error) {
+	ans, err := s.get(s.ctx, s.taskPath(""), "")
 	switch {
 	case err != nil:
 		return false, err
@@ -52,10 +52,10 @@ func (j *session) known() (bool, error) {
 		return true, nil
 	case ans.Status == http.StatusNotFound,
 		(ans.Status == http.StatusBadRequest || ans.Status >= 500) && notFound.Match(ans.Body),
-		ans.Status == http.StatusInternalServerError && j.site.kind == kindForge:
+		ans.Status == http.StatusInternalServerError && s.site.kind == kindForge:
 		return false, nil
 	}
-	return false, j.refused(ans)
+	return false, s.refused(ans)
 }
 
 // mostSteps is how many steps a run may have where nothing sets a limit: nothing else ends an agent that never says
@@ -63,46 +63,46 @@ func (j *session) known() (bool, error) {
 const mostSteps = 100
 
 // stepLimit is how many steps the run may have. A run that was planned while the agent was away may have no limit.
-func (j *session) stepLimit() int {
-	return cmp.Or(j.assigned.Run.Options.MaxSteps, mostSteps)
+func (s *session) stepLimit() int {
+	return cmp.Or(s.assigned.Run.Options.MaxSteps, mostSteps)
 }
 
 // encode is a file as it stands in the state; content is nil for one that is too large for it.
-func (j *session) encode(a mapping.Artifact, content []byte) json.RawMessage {
+func (s *session) encode(a mapping.Artifact, content []byte) json.RawMessage {
 	if content == nil {
-		return rule.EncodeReference(a, j.assigned.Files.Path(a.ID))
+		return rule.EncodeReference(a, s.assigned.Files.Path(a.ID))
 	}
-	return rule.EncodeFile(a, content, rule.FileStyle(j.up.Config.Artifacts.Style))
+	return rule.EncodeFile(a, content, rule.FileStyle(s.up.Config.Artifacts.Style))
 }
 
 // link tells what the agent calls the task, and which of its steps are logged.
-func (j *session) link(steps []string) error {
+func (s *session) link(steps []string) error {
 	link := &mapping.Link{
-		Agent: j.up.Name, TaskID: j.assigned.TaskID, Remote: j.remote, Topic: j.topic, Profile: j.site.profile(),
+		Agent: s.up.Name, TaskID: s.assigned.TaskID, Remote: s.remote, Topic: s.topic, Profile: s.site.profile(),
 		Steps: append([]string(nil), steps...),
 	}
-	return j.emit(mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: link}})
+	return s.emit(mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: link}})
 }
 
-func (j *session) end(out mapping.Outcome) error {
-	return j.emit(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}})
+func (s *session) end(out mapping.Outcome) error {
+	return s.emit(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}})
 }
 
-func (j *session) emit(ev mapping.Event) error {
-	ev.RunID = j.assigned.Run.ID
-	if !j.yield(ev, nil) {
+func (s *session) emit(ev mapping.Event) error {
+	ev.RunID = s.assigned.Run.ID
+	if !s.yield(ev, nil) {
 		return errUnwanted
 	}
 	return nil
 }
 
 // breakOff yields why the run cannot go on.
-func (j *session) breakOff(err error) { j.yield(mapping.Event{}, mapping.Classify(err)) }
+func (s *session) breakOff(err error) { s.yield(mapping.Event{}, mapping.Classify(err)) }
 
 // lookFor asks until something is found, or for as long as it was seen to take. What is seen over a restart of the
 // bridge may be its time, and is bounded by step_timeout.
-func (j *session) lookFor(longest time.Duration, look func() (found bool, err error)) (found bool, err error) {
-	over := time.Now().Add(min(max(longest, j.settle), j.stepTimeout()))
+func (s *session) lookFor(longest time.Duration, look func() (found bool, err error)) (found bool, err error) {
+	over := time.Now().Add(min(max(longest, s.settle), s.stepTimeout()))
 	for wait := pollMin; ; wait = min(wait*2, pollMax) {
 		if found, err = look(); found || err != nil {
 			return found, err
@@ -111,7 +111,7 @@ func (j *session) lookFor(longest time.Duration, look func() (found bool, err er
 		if rest <= 0 {
 			return false, nil
 		}
-		if err := await(j.ctx, min(wait, rest)); err != nil {
+		if err := await(s.ctx, min(wait, rest)); err != nil {
 			return false, err
 		}
 	}

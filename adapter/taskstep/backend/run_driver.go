@@ -15,8 +15,8 @@ import (
 // of it, or not to its end.
 const rereads = 2
 
-// drive is one call of Run: a state machine, whose phases are in phase.go. A phase does its part of the work and names
-// the next one. What it works with has types of its own, which share the job. It is used by one goroutine.
+// runDriver is one call of Run: a state machine whose phases are in phase.go. A phase does its part of the work and
+// returns the next one. The parts of the work have types of their own, which share the session. Used by one goroutine.
 type runDriver struct {
 	*session
 	phase     phase
@@ -99,7 +99,7 @@ func (d *runDriver) work() (phase, error) {
 	case ambiguous:
 		return ended, d.reconcile.notListed(nil)
 	}
-	return ended, fmt.Errorf("a drive has nothing to do when it is %s", d.phase)
+	return ended, fmt.Errorf("a run has nothing to do when it is %s", d.phase)
 }
 
 // recall takes in what is logged. A run whose last step is logged, but not its end, is ended.

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// inquiry asks what became of a POST whose answer never came. A POST is never sent a second time, whatever the agent
+// reconcile asks the agent about a POST that was not answered. A POST is never sent a second time, whatever the agent
 // looks like: a server may list nothing of a step, or a task, before it is done with it. The rules:
 //   - steps the agent lists beyond the logged ones were done and are taken;
 //   - a listed step that has no output yet is waited for;
@@ -28,65 +28,65 @@ const (
 )
 
 // steps returns the steps that were done and not logged, one at least. cause is what broke, nil at a pick-up.
-func (q *reconcile) steps(cause error) ([]*remoteStep, error) {
+func (r *reconcile) steps(cause error) ([]*remoteStep, error) {
 	var steps []*remoteStep
-	found, err := q.lookFor(q.past.longest, func() (bool, error) {
+	found, err := r.lookFor(r.past.longest, func() (bool, error) {
 		var err error
-		steps, err = q.unlogged()
+		steps, err = r.unlogged()
 		return len(steps) > 0, err
 	})
 	switch {
 	case err != nil:
-		return nil, q.unresolved(err, cause)
+		return nil, r.unresolved(err, cause)
 	case !found:
-		return nil, q.notListed(cause)
+		return nil, r.notListed(cause)
 	}
 	return steps, nil
 }
 
 // notListed is what a run ends with whose step did not show up. Old servers answer for a task that they forgot with an
 // empty list of steps.
-func (q *reconcile) notListed(cause error) error {
-	if known, err := q.known(); err == nil && !known {
-		return q.lost(q.remote)
-	} else if q.ctx.Err() != nil {
-		return stopReason(q.ctx)
+func (r *reconcile) notListed(cause error) error {
+	if known, err := r.known(); err == nil && !known {
+		return r.lost(r.remote)
+	} else if r.ctx.Err() != nil {
+		return stopReason(r.ctx)
 	}
-	return q.unknown("do a step", "its list of steps does not show it", cause, nil)
+	return r.unknown("do a step", "its list of steps does not show it", cause, nil)
 }
 
 // errNoList: the agent cannot list what it was asked for.
 var errNoList = errors.New("the agent cannot list this")
 
 // unresolved decides what a run ends with when asking failed.
-func (q *reconcile) unresolved(err, cause error) error {
-	if q.ctx.Err() != nil {
-		return stopReason(q.ctx)
+func (r *reconcile) unresolved(err, cause error) error {
+	if r.ctx.Err() != nil {
+		return stopReason(r.ctx)
 	}
 	var e *mapping.Error
 	if errors.As(err, &e) && (e.Code == mapping.CodeUpstreamLost || e.Code == mapping.CodeStepTimeout) {
 		return e
 	}
 	if errors.Is(err, errNoList) {
-		if known, err := q.known(); err == nil && !known {
-			return q.lost(q.remote)
+		if known, err := r.known(); err == nil && !known {
+			return r.lost(r.remote)
 		}
 	}
-	return q.unknown("do a step", "it cannot be asked whether it did", cause, err)
+	return r.unknown("do a step", "it cannot be asked whether it did", cause, err)
 }
 
 // unlogged lists the steps that were done beyond the logged ones, waiting for one that is being done.
-func (q *reconcile) unlogged() ([]*remoteStep, error) {
-	deadline, wait := time.Now().Add(q.stepTimeout()), pollMin
+func (r *reconcile) unlogged() ([]*remoteStep, error) {
+	deadline, wait := time.Now().Add(r.stepTimeout()), pollMin
 	for {
-		steps, running, err := q.listSteps()
+		steps, running, err := r.listSteps()
 		if err != nil || !running {
 			return steps, err
 		}
 		if time.Now().After(deadline) {
-			return nil, q.slow()
+			return nil, r.slow()
 		}
-		if err := await(q.ctx, wait); err != nil {
+		if err := await(r.ctx, wait); err != nil {
 			return nil, err
 		}
 		wait = min(wait*2, pollMax)
@@ -94,8 +94,8 @@ func (q *reconcile) unlogged() ([]*remoteStep, error) {
 }
 
 // listSteps lists the steps once. running reports whether one of the unlogged ones has not ended.
-func (q *reconcile) listSteps() (steps []*remoteStep, running bool, err error) {
-	elems, whole, err := q.list(q.taskPath("/steps"), "steps")
+func (r *reconcile) listSteps() (steps []*remoteStep, running bool, err error) {
+	elems, whole, err := r.list(r.taskPath("/steps"), "steps")
 	if err == nil && !whole {
 		err = errNoList
 	}
@@ -103,14 +103,14 @@ func (q *reconcile) listSteps() (steps []*remoteStep, running bool, err error) {
 		return nil, false, err
 	}
 	for _, elem := range elems {
-		step, err := q.listedStep(elem)
+		step, err := r.listedStep(elem)
 		if err != nil {
 			return nil, false, err
 		}
-		if slices.Contains(q.past.seen, step.ID) {
+		if slices.Contains(r.past.seen, step.ID) {
 			continue
 		}
-		switch q.stage(step) {
+		switch r.stage(step) {
 		case stageDone:
 			steps = append(steps, step)
 		case stageRunning:
@@ -121,7 +121,7 @@ func (q *reconcile) listSteps() (steps []*remoteStep, running bool, err error) {
 }
 
 // listedStep reads an entry of a list of steps; where it is only an id, the step is asked for.
-func (q *reconcile) listedStep(elem json.RawMessage) (*remoteStep, error) {
+func (r *reconcile) listedStep(elem json.RawMessage) (*remoteStep, error) {
 	if rawjson.Kind(elem) == '{' {
 		return parseStep(elem, "steps[].")
 	}
@@ -129,10 +129,10 @@ func (q *reconcile) listedStep(elem json.RawMessage) (*remoteStep, error) {
 	if err != nil {
 		return nil, err
 	}
-	if slices.Contains(q.past.seen, id) {
+	if slices.Contains(r.past.seen, id) {
 		return &remoteStep{ID: id}, nil
 	}
-	ans, err := q.get(q.ctx, q.taskPath("/steps/"+pathEscape(id)), "")
+	ans, err := r.get(r.ctx, r.taskPath("/steps/"+pathEscape(id)), "")
 	if err != nil {
 		return nil, err
 	}
@@ -156,9 +156,9 @@ const (
 
 // stage of a listed step. In a list is_last proves nothing by itself: the Python SDK lists planned steps that already
 // carry it. forge leaves the last step of a task at created.
-func (q *reconcile) stage(step *remoteStep) stage {
+func (r *reconcile) stage(step *remoteStep) stage {
 	switch {
-	case q.site.kind.plansAhead() && step.Status == string(mapping.StepCreated):
+	case r.site.kind.plansAhead() && step.Status == string(mapping.StepCreated):
 		return stagePlanned
 	case step.Status == string(mapping.StepCompleted) || step.hasOutput():
 		return stageDone
