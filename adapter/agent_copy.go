@@ -9,8 +9,8 @@ import (
 
 // InnerPoint is a checkpoint of a graph within an agent's graph, which the agent alone keeps.
 type InnerPoint struct {
-	// NS is the graph's namespace, as LangGraph's checkpoint_ns has it: "node:task" for each graph around it and itself,
-	// joined by "|".
+	// NS is the graph's namespace, as LangGraph's checkpoint_ns has it: "node:task" for each graph around it and
+	// itself, joined by "|".
 	NS         string
 	Checkpoint string // the agent's own id of it; "": the newest
 }
@@ -26,8 +26,8 @@ type Copy struct {
 // The thread, the assistant and the runs in its answers have the bridge's ids. It fails with not_supported where the
 // agent cannot be asked, and with upstream_state_lost where it has no such copy or no such checkpoint of it. Optional.
 type CopyReader interface {
-	// Tasks returns the state tasks at a checkpoint, with the states of the graphs that they are.
-	Tasks(ctx context.Context, c Copy, at Fork) (json.RawMessage, error)
+	// Tasks returns the state tasks at a checkpoint. With deep they have the states of the graphs that they are.
+	Tasks(ctx context.Context, c Copy, at Fork, deep bool) (json.RawMessage, error)
 	// TaskHistory returns up to limit checkpoints with their tasks, the newest first: those before a checkpoint, or nil
 	// for the newest.
 	TaskHistory(ctx context.Context, c Copy, before *Fork, limit int) ([]TasksAt, error)

@@ -229,10 +229,18 @@ type Describer interface {
 }
 
 // StateWriter is a backend whose agent keeps a state that can be changed between runs. UpdateState sends values through
-// the agent's reducers and returns the state read back. It fails with upstream_lost where the agent's copy of the
-// thread is not known to be as it was and cannot be read: the next run makes a new one. Optional.
+// the agent's reducers and returns the state read back. With at, it starts from that checkpoint, otherwise from the
+// newest. It fails with upstream_lost if it is unknown whether the agent's copy changed and the copy cannot be read;
+// the next run then makes a new copy. Optional.
 type StateWriter interface {
-	UpdateState(ctx context.Context, link mapping.Link, values json.RawMessage, asNode string) (State, error)
+	UpdateState(ctx context.Context, c Copy, at *Fork, values json.RawMessage, asNode string) (State, error)
+}
+
+// StateMaker is a backend whose agent can create a thread with a history. MakeStates creates the agent's copy of a new
+// thread from supersteps and returns its states, oldest first. If it fails, it also deletes the copy, if it can.
+// Optional.
+type StateMaker interface {
+	MakeStates(ctx context.Context, c Copy, list []Superstep) (mapping.Link, []State, error)
 }
 
 // Forgetter is a backend that can delete the agent's copy of a thread. Optional.
@@ -264,4 +272,6 @@ type State struct {
 	Checkpoint string
 	Next       []string
 	Tasks      json.RawMessage
+	Source     string
+	Step       int
 }

@@ -13,6 +13,9 @@ import (
 type States interface {
 	// GetState returns the state at a checkpoint; "" is the head.
 	GetState(ctx context.Context, threadID, checkpointID string) (ThreadState, error)
+	// GetStateWithTasks is GetState with the state tasks as the agent has them. If it cannot be asked, or takes long,
+	// they are those that the bridge knows.
+	GetStateWithTasks(ctx context.Context, threadID, checkpointID string) (ThreadState, error)
 	// GetDeepState is GetState with the states of the graphs within the agent's graph in the tasks. Only the agent
 	// knows them: it fails if there may be some and the agent cannot be asked.
 	GetDeepState(ctx context.Context, threadID, checkpointID string) (ThreadState, error)
@@ -42,6 +45,7 @@ type States interface {
 type StateUpdate struct {
 	Values       json.RawMessage
 	Then         []json.RawMessage // further values, reduced after those, in order; one checkpoint comes of all
+	Command      json.RawMessage   // of a superstep: it also leads elsewhere, which only a graph can do; Values is its update
 	AsNode       string
 	CheckpointID string // "": the head; an older one forks
 

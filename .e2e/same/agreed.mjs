@@ -7,6 +7,7 @@ const empty = (value) => value !== null && typeof value === "object" && Object.k
 const statuses = (...pairs) => (s, b) => pairs.some(([theirs, ours]) => s === theirs && b === ours);
 
 export const agreed = [
+  { why: "a thread names the graph of its first run, where the server names that of its last: topics belong to it", in: /a run that fails$/, at: /GET \/threads\/\{\} body\.metadata\.(graph_id|assistant_id, another id)$/ },
   { why: "a state that was updated as a node names the node in its metadata", at: /metadata\.as_node$/, of: absent },
   { why: "the bridge adds these members, for clients of its other dialect and for its own pages",
     at: /\.(state_updated_at|agent_id|error_code|error_name|cancel_reason)$| body(\[\])?\.(messages|error|interrupts)$|(frame error|__error__)\.code$|versions body\[\]\.updated_at$/, of: absent },
@@ -61,15 +62,8 @@ export const agreed = [
 export const faults = [
   { why: "the metadata of a checkpoint lacks the graph, the assistant, and the metadata and config of the run", at: /^(GET|POST) \/threads\/\{\}\/(state|history)[^ ]* body(\[\])?\.metadata\.(graph_id|assistant_id|created_by|langgraph_(host|plan|version|auth_user)|ls_integration|run_attempt|user-agent|x-auth-scheme|user|k|mark|checkpoint_id|checkpoint_ns|checkpoint_map)$/, of: lacking },
   { why: "the tasks of an earlier state lack their results", at: /\/(history|state)[^ ]* body(\[\])?\.tasks\[\]\.result$/, of: (_, b) => b === null },
-  { why: "a thread of supersteps, or updated before its first run, has no next and no tasks", in: /supersteps|never ran/, at: /(state|history) body(\[\])?\.(next|tasks|metadata|values)/ },
-  { why: "the command of a superstep cannot have goto", in: /superstep with a command/, at: /^calls$/ },
-  { why: "an update as a node at an earlier checkpoint keeps the next node of that checkpoint", in: /from an earlier one/, at: /(state|history) body(\[\])?\.(next|tasks|metadata)/ },
-  { why: "an update as a node leaves the question of the node open", in: /without values as a node/, at: /state body\.tasks\[\]\.interrupts\.length$/ },
   { why: "the config of a thread lacks that of its run and assistant, and kwargs that of the assistant", at: /(kwargs|body(\[\])?)\.config\.(configurable(\.team)?|tags|recursion_limit)$/, of: lacking },
-  { why: "a thread names the graph of its first run, not of its last", in: /a run that fails$/, at: /GET \/threads\/\{\} body\.metadata\.(graph_id|assistant_id, another id)$/ },
   { why: "mode messages lacks the tokens of inner graphs", in: /from outside/, at: / frames( messages\/(metadata|partial))?$/ },
   { why: "an inner checkpoint has one id in checkpoints and another in debug", in: /with its subgraphs/, at: /(parents|checkpoint_map)\., another id$/, sometimes: true },
-  { why: "a task has one id in frames and another in states", at: /(state[^ ]*|history) body(\[\])?\.tasks\[\]\.id, another id$/ },
-  { why: "a state lists only the tasks that ask", in: /left by goto/, at: /state body\.tasks\.length$/ },
   { why: "debug frames name the agent's ids of what was before the run: its checkpoint and the run that made it", in: /edited and forked|answered, and memory/, at: /frame debug\.payload\.((parent_checkpoint\.checkpoint_id|metadata\.run_id), another id|(config|parent_config|metadata)[^ ]*\.checkpoint_map)$/ },
 ];

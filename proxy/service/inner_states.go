@@ -202,23 +202,49 @@ func (s *Service) UpdateInnerState(ctx context.Context, threadID string, at adap
 	return s.updater.UpdateInner(ctx, threadID, at, u)
 }
 
+// GetStateWithTasks implements adapter.States.
+func (s *Service) GetStateWithTasks(ctx context.Context, threadID, checkpointID string) (adapter.ThreadState, error) {
+	t, c, fold, err := s.readState(ctx, threadID, checkpointID)
+	if err != nil {
+		return adapter.ThreadState{}, err
+	}
+	st, err := s.threadState(ctx, t, c, fold)
+	if err != nil || isStep(c) || c.ID == t.Head && t.Status == mapping.ThreadBusy { // the tasks of a busy head change
+		return st, err
+	}
+	ctx, stop := context.WithTimeout(ctx, maxTasksDelay)
+	defer stop()
+	if theirs, err := s.tasksOf(ctx, t, c, st, false); err == nil {
+		st.Tasks = rule.AgentTasks(st.Tasks, theirs, c.ID == t.Head)
+	}
+	return st, nil
+}
+
 func (s *Service) GetDeepState(ctx context.Context, threadID, checkpointID string) (adapter.ThreadState, error) {
 	t, c, fold, err := s.readState(ctx, threadID, checkpointID)
 	if err != nil {
 		return adapter.ThreadState{}, err
 	}
 	st, err := s.threadState(ctx, t, c, fold)
-	if err != nil || len(st.Next) == 0 {
-		return st, err // no task is under way
-	}
-	copied, err := s.copyAt(ctx, t, c)
-	if err != nil || copied == nil {
+	if err != nil {
 		return st, err
 	}
-	theirs, err := copied.Tasks(ctx, copied.of, copied.at)
+	theirs, err := s.tasksOf(ctx, t, c, st, true)
 	if err != nil {
 		return st, err
 	}
 	st.Tasks = rule.AgentTasks(st.Tasks, theirs, c.ID == t.Head)
 	return st, nil
+}
+
+// tasksOf asks the agent for the state tasks at a checkpoint; nil where none comes next, or no agent has them.
+func (s *Service) tasksOf(ctx context.Context, t mapping.Thread, c mapping.Checkpoint, st adapter.ThreadState, deep bool) (json.RawMessage, error) {
+	if len(st.Next) == 0 {
+		return nil, nil
+	}
+	copied, err := s.copyAt(ctx, t, c)
+	if err != nil || copied == nil {
+		return nil, err
+	}
+	return copied.Tasks(ctx, copied.of, copied.at, deep)
 }

@@ -34,12 +34,19 @@ func (s *Service) CreateThread(ctx context.Context, n adapter.ThreadRequest) (ma
 	if err != nil {
 		return t, err
 	}
-	events, files, err := s.updater.Supersteps(t.ID, agent, n.Supersteps, now)
+	made, err := s.updater.Supersteps(ctx, t, agent, n.Supersteps)
 	if err != nil {
 		return t, err
 	}
 	asked := t.ID
-	t, _, err = s.makeThread(ctx, store.ThreadCreation{Thread: t, OrGet: n.OrGet, Events: events, Files: files, Agent: agent, Key: keyOfThread(ctx, n)})
+	t, existed, err := s.makeThread(ctx, store.ThreadCreation{
+		Thread: t, OrGet: n.OrGet, Events: made.Events, Files: made.Files, Links: made.Links, Agent: agent, Key: keyOfThread(ctx, n),
+	})
+	if err != nil || existed {
+		for _, l := range made.Links { // it is the copy of no thread
+			_ = s.engine.DeleteUpstreamThread(ctx, l)
+		}
+	}
 	mapping.AddAuditObject(ctx, "thread", cmp.Or(t.ID, asked)) // with an Idempotency-Key it may be an earlier one
 	if err != nil {
 		return t, err

@@ -170,7 +170,7 @@ func TestForksOfAState(t *testing.T) {
 	}
 	old := list[2] // after the first step
 	fork, err := b.UpdateState(t.Context(), thread, adapter.StateUpdate{Values: raw(`{"forked":true}`), CheckpointID: old.Checkpoint})
-	if err != nil || fork.Source != "fork" || fork.Parent != old.Checkpoint {
+	if err != nil || fork.Source != "update" || fork.Parent != old.Checkpoint {
 		t.Fatalf("%+v, %v", fork, err)
 	}
 	n := servicetest.NewRun(thread, "legacy", "go on")

@@ -19,6 +19,7 @@ type ThreadCreation struct {
 	OrGet  bool                 // a thread that is there already is returned
 	Events []mapping.Event      // state events with checkpoints (supersteps), may be empty
 	Files  []artifact.FileWrite // that the states bring, see mapping.Artifact.Brought
+	Links  []mapping.Link       // the agents that have the states already
 	Task   *mapping.Task        // a v1 task makes its thread
 	Agent  string               // the thread is for this agent, as if a run of it had been made; "": for none yet
 	Key    IdempotencyKey       // a request that is sent again gets the thread of the first
@@ -73,6 +74,9 @@ func (s *Threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreatio
 		return mapping.Thread{}, false, err
 	}
 	row.Head, _ = batch.newest()
+	if err := putLinks(t, row.key, n.Links); err != nil {
+		return mapping.Thread{}, false, err
+	}
 	_, err = artifact.Publish(s.base.Quotas, t, row.key, artifact.ByUpdate, artifact.Changes{Files: n.Files})
 	return row.Thread, false, err
 }

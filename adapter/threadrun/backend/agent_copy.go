@@ -39,16 +39,16 @@ type innerUpdate struct {
 func innerPoint(at adapter.InnerPoint) pointWire { return pointWire{ID: at.Checkpoint, NS: at.NS} }
 
 // Tasks implements adapter.CopyReader.
-func (b *backend) Tasks(ctx context.Context, c adapter.Copy, at adapter.Fork) (json.RawMessage, error) {
+func (b *backend) Tasks(ctx context.Context, c adapter.Copy, at adapter.Fork, deep bool) (json.RawMessage, error) {
 	if err := b.readable(c); err != nil {
 		return nil, err
 	}
 	path := threadPath(c.Link.Remote) + "/state"
-	raw, err := b.deepState(ctx, path)
+	raw, err := b.rootState(ctx, path, deep)
 	if err == nil && !isAt(raw, at) { // the agent has moved on, or the checkpoint was never its newest
 		var id string
 		if id, err = b.checkpointAt(ctx, c, at); err == nil {
-			raw, err = b.deepState(ctx, path+"/"+url.PathEscape(id))
+			raw, err = b.rootState(ctx, path+"/"+url.PathEscape(id), deep)
 		}
 	}
 	if err == nil && !isAt(raw, at) {
@@ -63,9 +63,13 @@ func (b *backend) Tasks(ctx context.Context, c adapter.Copy, at adapter.Fork) (j
 	return o.tasks(rawjson.Get(raw, "tasks")), nil
 }
 
-// deepState reads a state of the root, with those of the graphs within its tasks.
-func (b *backend) deepState(ctx context.Context, path string) (raw json.RawMessage, err error) {
-	err = b.http.getJSON(ctx, path+"?subgraphs=true", &raw)
+// rootState reads a state of the root, with deep also those of the graphs within its tasks.
+func (b *backend) rootState(ctx context.Context, path string, deep bool) (raw json.RawMessage, err error) {
+	query := ""
+	if deep {
+		query = "?subgraphs=true"
+	}
+	err = b.http.getJSON(ctx, path+query, &raw)
 	if err == nil && rawjson.Kind(raw) != '{' {
 		err = b.http.bad(http.MethodGet, path, "it is not an object")
 	}
@@ -80,8 +84,8 @@ func positionOf(state json.RawMessage) (at adapter.Fork, meta checkpointMeta) {
 	return adapter.Fork{Checkpoint: st.head(), Run: meta.RunID, Step: meta.Step}, meta
 }
 
-// isAt reports whether a state is the one at a point. Version 1.5.1 of the JavaScript server answers with an empty state
-// for a checkpoint that it does not have.
+// isAt reports whether a state is the one at a point. Version 1.5.1 of the JavaScript server answers with an empty
+// state for a checkpoint that it does not have.
 func isAt(state json.RawMessage, at adapter.Fork) bool {
 	if isEmpty(state) {
 		return false
@@ -254,8 +258,8 @@ func (b *backend) copyError(err error) error {
 // pair is what an agent and the bridge call the same.
 type pair struct{ theirs, ours string }
 
-// copyOf puts the bridge's ids in the place of the agent's in what is read of a copy of a thread, but for values and the
-// results of tasks. Ids of checkpoints of inner graphs stay: clients hand them back to the agent.
+// copyOf puts the bridge's ids in the place of the agent's in what is read of a copy of a thread, but for values and
+// the results of tasks. Ids of checkpoints of inner graphs stay: clients hand them back to the agent.
 type copyOf struct {
 	http                           *client
 	thread, assistant, graph, root pair // root is the checkpoint of the agent's graph around what is read, where both know it

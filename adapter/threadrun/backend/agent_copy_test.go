@@ -61,7 +61,7 @@ func TestTasksHaveTheStatesOfInnerGraphs(t *testing.T) {
 				a.Use(c.Link.Remote, `{"values":{},"next":[],"tasks":[],"metadata":{"step":7},"created_at":"2026-11-28T17:45:26.129Z","checkpoint":{"checkpoint_id":"x"}}`)
 			}
 			before := a.Calls(routeState)
-			tasks, err := b.Tasks(within(t), c, at)
+			tasks, err := b.Tasks(within(t), c, at, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +169,7 @@ func TestACopyThatIsGone(t *testing.T) {
 			t.Parallel()
 			a, b, of, at := readingCopy(t)
 			c.change(a, &of, &at)
-			if tasks, err := b.Tasks(within(t), of, at); err == nil || mapping.Classify(err).Code != c.code {
+			if tasks, err := b.Tasks(within(t), of, at, true); err == nil || mapping.Classify(err).Code != c.code {
 				t.Errorf("%s, %v, want %s", tasks, err, c.code)
 			}
 		})

@@ -42,6 +42,7 @@ var (
 	_ adapter.Prober      = (*backend)(nil)
 	_ adapter.Describer   = (*backend)(nil)
 	_ adapter.StateWriter = (*backend)(nil)
+	_ adapter.StateMaker  = (*backend)(nil)
 	_ adapter.Forgetter   = (*backend)(nil)
 	_ adapter.Traited     = (*backend)(nil)
 	_ adapter.Versioned   = (*backend)(nil)

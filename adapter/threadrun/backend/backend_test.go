@@ -414,7 +414,7 @@ func TestCancelForgetAndUpdate(t *testing.T) {
 	if n := a.Calls(cancel); n != 1 {
 		t.Errorf("cancelled %d times, want once", n)
 	}
-	if _, err := b.UpdateState(within(t), link, json.RawMessage(`{"n":1}`), "plan"); err != nil {
+	if _, err := b.UpdateState(within(t), adapter.Copy{Link: link}, nil, json.RawMessage(`{"n":1}`), "plan"); err != nil {
 		t.Error(err)
 	}
 	for range 2 {
@@ -422,7 +422,7 @@ func TestCancelForgetAndUpdate(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	_, err := b.UpdateState(within(t), link, json.RawMessage(`{"n":1}`), "plan")
+	_, err := b.UpdateState(within(t), adapter.Copy{Link: link}, nil, json.RawMessage(`{"n":1}`), "plan")
 	if mapping.Classify(err).Code != mapping.CodeUpstreamLost {
 		t.Errorf("update of a forgotten thread: %v", err)
 	}

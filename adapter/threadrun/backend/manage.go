@@ -53,17 +53,33 @@ func (b *backend) Forget(ctx context.Context, link mapping.Link) error {
 
 // UpdateState sends values through the agent's own reducers, as an update of the node asNode ("": the server finds
 // one), and reads the state back. A server that cannot tell as which node asks for a name: then it is done as the one
-// that leads to the end.
-func (b *backend) UpdateState(ctx context.Context, link mapping.Link, values json.RawMessage, asNode string) (adapter.State, error) {
+// that leads to the end. At an earlier checkpoint it is not: what comes next there would be lost.
+func (b *backend) UpdateState(ctx context.Context, c adapter.Copy, at *adapter.Fork, values json.RawMessage, asNode string) (adapter.State, error) {
+	link := c.Link
 	if link.Remote == "" {
 		return adapter.State{}, mapping.Errorf(mapping.Upstream, mapping.CodeIncompatibleState, "Agent %q has no copy of this thread yet.", b.up.Name)
+	}
+	if at != nil {
+		if err := b.readable(c); err != nil {
+			return adapter.State{}, err
+		}
 	}
 	if link.Profile == profilePlain {
 		return b.patchPlain(ctx, link, values)
 	}
-	path := threadPath(link.Remote) + "/state"
-	err := b.http.writeJSON(ctx, http.MethodPost, path, stateUpdate{Values: values, AsNode: asNode}, nil)
+	path, body := threadPath(link.Remote)+"/state", stateUpdate{Values: orNull(values), AsNode: asNode}
+	if at != nil {
+		id, err := b.checkpointAt(ctx, c, *at)
+		if err != nil {
+			return adapter.State{}, b.copyError(err)
+		}
+		body.Checkpoint = &pointWire{ID: id}
+	}
+	err := b.http.writeJSON(ctx, http.MethodPost, path, body, nil)
 	if asNode == "" && wantsNode(err) {
+		if at != nil {
+			return adapter.State{}, &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeNotSupported, Err: err, Message: mapping.Classify(err).Message}
+		}
 		err = b.updateAsEntry(ctx, path, values)
 	}
 	if err != nil {
@@ -74,7 +90,7 @@ func (b *backend) UpdateState(ctx context.Context, link mapping.Link, values jso
 		return adapter.State{}, &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeUpstreamLost, Err: err,
 			Message: "Agent \"" + b.up.Name + "\" took the state update, but its state could not be read."}
 	}
-	return adapter.State{Values: st.Values, Checkpoint: st.head(), Next: nonNil(st.Next), Tasks: st.Tasks}, nil
+	return b.copyOf(ctx, c).read(st), nil
 }
 
 // wantsNode reports whether the server may have refused an update because it names no node: servers say so with 400,

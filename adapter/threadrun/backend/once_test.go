@@ -235,7 +235,7 @@ func TestStateIsNotGivenTwice(t *testing.T) {
 	b := before(t, a)
 	tr := adaptertest.Collect(within(t), b, adaptertest.NewTask(nil), 0)
 	a.Canned = map[string]*adaptertest.Canned{routeUpdate: {Status: 504, Type: "text/plain", Body: "late"}}
-	if _, err := b.UpdateState(within(t), linkOf(tr), json.RawMessage(`{"n":1}`), ""); err == nil || a.Calls(routeUpdate) != 1 {
+	if _, err := b.UpdateState(within(t), adapter.Copy{Link: linkOf(tr)}, nil, json.RawMessage(`{"n":1}`), ""); err == nil || a.Calls(routeUpdate) != 1 {
 		t.Errorf("update: error %v, sent %d times", err, a.Calls(routeUpdate))
 	}
 	task := adaptertest.NewTask(nil)

@@ -180,7 +180,7 @@ func TestRealFiles(t *testing.T) {
 	tr := adaptertest.Collect(ctx, b, task, 0)
 	wantSuccess(t, tr)
 	wantTexts(t, texts(t, tr), "Washington", "given: /in.txt", "wrote /output.txt")
-	state, err := b.UpdateState(ctx, linkOf(tr), json.RawMessage(`{"files":{"/new.txt":"n"}}`), "")
+	state, err := b.UpdateState(ctx, adapter.Copy{Link: linkOf(tr)}, nil, json.RawMessage(`{"files":{"/new.txt":"n"}}`), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/mapping"
 )
@@ -35,7 +36,7 @@ func TestStateUpdateIsSentTwiceOnlyForWantOfANode(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := b.UpdateState(within(t), mapping.Link{Remote: "t"}, json.RawMessage(`{"n":1}`), ""); err == nil {
+			if _, err := b.UpdateState(within(t), adapter.Copy{Link: mapping.Link{Remote: "t"}}, nil, json.RawMessage(`{"n":1}`), ""); err == nil {
 				t.Error("the update is said to have been taken")
 			}
 			if n := told.Load(); n != want {

@@ -156,6 +156,19 @@ type threadCreate struct {
 	ID       string          `json:"thread_id"`
 	IfExists string          `json:"if_exists"`
 	Metadata json.RawMessage `json:"metadata"`
+
+	Supersteps []superstepWire `json:"supersteps,omitempty"`
+}
+
+// superstepWire is what brings a new thread to one of its states.
+type superstepWire struct {
+	Updates []superstepUpdate `json:"updates"`
+}
+
+type superstepUpdate struct {
+	Values  json.RawMessage `json:"values,omitempty"`
+	Command json.RawMessage `json:"command,omitempty"`
+	AsNode  string          `json:"as_node,omitempty"`
 }
 
 // plainCreate is the body of POST /runs/stream and /runs/wait of the Agent Protocol (schema RunCreate, and stream_mode
@@ -181,8 +194,9 @@ type plainResult struct {
 
 // stateUpdate is the body of POST /threads/{thread_id}/state.
 type stateUpdate struct {
-	Values json.RawMessage `json:"values"`
-	AsNode string          `json:"as_node,omitempty"`
+	Values     json.RawMessage `json:"values"`
+	AsNode     string          `json:"as_node,omitempty"`
+	Checkpoint *pointWire      `json:"checkpoint,omitempty"`
 }
 
 // runCreate is the body of POST /threads/{thread_id}/runs/stream. Input is always written: null means "go on".

@@ -102,7 +102,6 @@ func otherBadInputs() []badInput {
 		{"create: supersteps", "POST", "/threads", `{"supersteps":[1]}`, 422, "supersteps.0 must be an object"},
 		{"create: superstep values", "POST", "/threads", `{"supersteps":[{"updates":[{"values":[1]}]}]}`, 422, "values.0 must be an object"},
 		{"create: ttl without a time", "POST", "/threads", `{"ttl":{"strategy":"keep_latest"}}`, 422, "ttl.ttl must be there beside a strategy"},
-		{"create: superstep command", "POST", "/threads", `{"supersteps":[{"updates":[{"command":{"goto":"x"}}]}]}`, 422, "goto and resume are not supported"},
 		{"create: a byte order mark", "POST", "/threads", "\xef\xbb\xbf{}", 422, "byte order mark"},
 		{"create: UTF-16", "POST", "/threads", "\xff\xfe{\x00}\x00", 422, "byte order mark"},
 		{"create: bad JSON", "POST", "/threads", `{`, 422, "not valid JSON"},

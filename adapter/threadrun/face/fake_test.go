@@ -242,6 +242,10 @@ func (f *fake) state(id string) adapter.ThreadState {
 	}
 }
 
+func (f *fake) GetStateWithTasks(ctx context.Context, id, checkpoint string) (adapter.ThreadState, error) {
+	return f.GetState(ctx, id, checkpoint)
+}
+
 func (f *fake) GetState(_ context.Context, id, checkpoint string) (adapter.ThreadState, error) {
 	f.lastQuery = checkpoint
 	t, ok := f.threads[id]

@@ -56,8 +56,11 @@ func firstOf(errs ...error) error {
 
 func (s states) reply(w http.ResponseWriter, r *http.Request, thread, checkpoint string, deep bool, set selection.State) error {
 	read := s.svc.GetState
-	if deep {
+	switch {
+	case deep:
 		read = s.svc.GetDeepState
+	case set.Has("tasks"):
+		read = s.svc.GetStateWithTasks
 	}
 	st, err := read(r.Context(), thread, checkpoint)
 	if err != nil {

@@ -74,14 +74,14 @@ func (o threadBody) supersteps() []adapter.Superstep {
 	return out
 }
 
-// superstepUpdate reads {values, as_node}. A command may stand for values with what it updates; to jump or to resume
-// makes no sense in a history, but a Command of LangGraph's is sent with all its members.
+// superstepUpdate reads {values, as_node}. A command may stand for values with what it updates. Only a graph can jump
+// or resume, but a Command of LangGraph's is sent with all its members.
 func (o threadBody) superstepUpdate() adapter.StateUpdate {
 	up := adapter.StateUpdate{AsNode: o.Text("as_node")}
 	up.Values, up.Then = stateBody(o).updates("values")
 	if c := o.Sub("command"); c != nil {
 		if request.UnlessEmpty(c.Get("goto")) != nil || c.Get("resume") != nil {
-			o.Complain("command", "may hold only update here; goto and resume are not supported in supersteps")
+			up.Command = o.Object("command")
 		}
 		if up.Values == nil {
 			up.Values = c.Object("update")

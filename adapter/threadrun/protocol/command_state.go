@@ -38,7 +38,7 @@ func (c *command) stateGet() (func(w *writer), error) {
 // newestState is the state of the agent's graph, or of a graph within it, and the id of its checkpoint.
 func (c *command) newestState(ns string) (values json.RawMessage, checkpoint string, err error) {
 	if ns == "" {
-		st, err := c.s.Service.GetState(c.ctx, c.thread, "")
+		st, err := c.s.Service.GetStateWithTasks(c.ctx, c.thread, "")
 		return st.Values, st.Checkpoint, err
 	}
 	inner, err := c.s.Service.GetInnerState(c.ctx, c.thread, adapter.InnerPoint{NS: ns}, false)

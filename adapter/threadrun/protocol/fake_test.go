@@ -259,6 +259,10 @@ func (w *world) SearchThreads(context.Context, adapter.ThreadSearch) (iter.Seq2[
 
 func (w *world) CountThreads(context.Context, adapter.ThreadSearch) (int, error) { return 1, nil }
 
+func (w *world) GetStateWithTasks(ctx context.Context, id, checkpoint string) (adapter.ThreadState, error) {
+	return w.GetState(ctx, id, checkpoint)
+}
+
 func (w *world) GetState(context.Context, string, string) (adapter.ThreadState, error) {
 	if w.thread == "" {
 		return adapter.ThreadState{}, noThread()

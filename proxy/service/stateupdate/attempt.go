@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -23,7 +24,8 @@ type attempt struct {
 	asked  adapter.StateUpdate
 	note   Note
 	thread mapping.Thread
-	held   string // the token of store.States.Hold; "": the thread is not held
+	held   string        // the token of store.States.Hold; "": the thread is not held
+	at     *adapter.Fork // the agent's name of the earlier checkpoint at which the update begins
 }
 
 func (x *Updater) try(ctx context.Context, threadID string, asked adapter.StateUpdate, n Note) (mapping.Checkpoint, error) {
@@ -38,6 +40,8 @@ func (x *Updater) try(ctx context.Context, threadID string, asked adapter.StateU
 	switch {
 	case err != nil:
 		return mapping.Checkpoint{}, err
+	case u.thread.Head == "" && asked.CheckpointID == "" && asked.AsNode != "":
+		return u.begin(ctx)
 	case w == nil:
 		return u.reduce(ctx)
 	default:
@@ -86,25 +90,50 @@ func (u *attempt) forks() bool {
 	return u.asked.CheckpointID != "" && u.asked.CheckpointID != u.thread.Head
 }
 
-// writer is the agent that can take the update: its state is the thread's, and it has a way to change it. nil: the
+// writer is the agent that can take the update: it has the state that is changed, and a way to change it. nil: the
 // bridge reduces the update itself, and the next run at an agent starts from what it made.
 func (u *attempt) writer(ctx context.Context) (mapping.Link, adapter.StateWriter, error) {
-	if u.forks() || u.thread.Head == "" {
+	switch {
+	case u.thread.Head == "":
 		return mapping.Link{}, nil, nil
+	case u.forks():
+		return u.forkWriter(ctx)
 	}
 	return agreed[adapter.StateWriter](ctx, u)
 }
 
+// forkWriter is the writer of an update that begins at an earlier checkpoint, of which u.at is set.
+func (u *attempt) forkWriter(ctx context.Context) (none mapping.Link, _ adapter.StateWriter, err error) {
+	c, err := u.States.Checkpoint(ctx, u.thread.ID, u.asked.CheckpointID)
+	if err != nil {
+		return none, nil, err
+	}
+	remote := c.RemoteThread
+	if u.at = (&adapter.Fork{Checkpoint: c.Remote}); c.Remote == "" {
+		l, err := u.Links.Before(ctx, u.thread.ID, c)
+		if err != nil || l.RemoteRun == "" {
+			return none, nil, err
+		}
+		remote, u.at = l.Remote, &adapter.Fork{Run: l.RemoteRun, Step: c.Step}
+	}
+	return writerOf[adapter.StateWriter](ctx, u, func(l mapping.Link) bool { return l.Remote == remote })
+}
+
 // agreed finds an agent whose copy of the thread is its newest state, and whose backend is a B; the zero value where
 // there is none.
-func agreed[B any](ctx context.Context, u *attempt) (none mapping.Link, _ B, err error) {
+func agreed[B any](ctx context.Context, u *attempt) (mapping.Link, B, error) {
+	return writerOf[B](ctx, u, func(l mapping.Link) bool { return l.LocalCheckpoint == u.thread.Head })
+}
+
+// writerOf finds an agent with a copy of the thread that will do, and whose backend is a B.
+func writerOf[B any](ctx context.Context, u *attempt, will func(mapping.Link) bool) (none mapping.Link, _ B, err error) {
 	var zero B
 	links, err := u.Links.List(ctx, u.thread.ID)
 	if err != nil {
 		return none, zero, err
 	}
 	for _, l := range links {
-		if l.TaskID != "" || l.Remote == "" || l.LocalCheckpoint != u.thread.Head {
+		if l.TaskID != "" || l.Remote == "" || !will(l) {
 			continue
 		}
 		agent, ok := u.Engine.Agent(l.Agent)
@@ -149,7 +178,11 @@ func (u *attempt) throughAgent(ctx context.Context) (made mapping.Checkpoint, er
 	case refused != nil && taken == 0:
 		return made, refused
 	}
-	made, err = u.logAgentState(ctx, link, read)
+	from, opt := u.thread.Head, store.StateOptions{}
+	if u.forks() {
+		from, opt.ForkFrom = u.asked.CheckpointID, u.asked.CheckpointID
+	}
+	made, err = u.logAgentState(ctx, link, read, from, opt)
 	for try := 0; err != nil && mapping.Classify(err).Code == store.CodeHeadMoved && try < headRetries; try++ {
 		// A run was rolled back meanwhile. The agent is not told again: the next run there starts from the thread's
 		// state.
@@ -165,12 +198,13 @@ func (u *attempt) throughAgent(ctx context.Context) (made mapping.Checkpoint, er
 
 // updateAgent gives the agent the values one after the other, and returns the state that came of those it took.
 func (u *attempt) updateAgent(ctx context.Context, w adapter.StateWriter, link mapping.Link) (read adapter.State, taken int, err error) {
+	c, at := copyAt(link, u.thread.ID), u.at
 	for _, values := range u.asked.All() {
-		next, err := w.UpdateState(ctx, link, values, u.asked.AsNode)
+		next, err := w.UpdateState(ctx, c, at, values, u.asked.AsNode)
 		if err != nil {
 			return read, taken, partly(err, taken)
 		}
-		read, taken = next, taken+1
+		read, taken, at = next, taken+1, nil
 	}
 	return read, taken, nil
 }
@@ -196,28 +230,41 @@ func (u *attempt) free(ctx context.Context, logged bool) {
 	u.Engine.NotifyFreed()
 }
 
-// logAgentState logs the state that an agent made of the update.
-func (u *attempt) logAgentState(ctx context.Context, link mapping.Link, read adapter.State) (mapping.Checkpoint, error) {
-	fold, at, far, err := u.Log.Distance(ctx, u.thread.ID, u.thread.Head)
+// logAgentState logs the state that an agent made by the update, on top of the checkpoint from.
+func (u *attempt) logAgentState(ctx context.Context, link mapping.Link, read adapter.State, from string, opt store.StateOptions) (mapping.Checkpoint, error) {
+	fold, at, far, err := u.Log.Distance(ctx, u.thread.ID, from)
 	if err != nil {
 		return mapping.Checkpoint{}, movedIfGone(err)
 	}
-	ev, after, err := replaceEvent(fold, read.Values, at.Step+1, u.Now())
+	step := at.Step + 1
+	if from == "" {
+		step = read.Step
+	}
+	ev, after, err := agentEvent(fold, read, link.Remote, step, u.Now())
 	if err != nil {
 		return mapping.Checkpoint{}, err
 	}
 	made := ev.Head.Checkpoint
-	made.AsNode, made.Next, made.Remote, made.RemoteThread = u.asked.AsNode, read.Next, read.Checkpoint, link.Remote
-	link.RemoteCheckpoint, link.RemoteMark, link.LocalCheckpoint = read.Checkpoint, "", made.ID
+	made.AsNode = u.asked.AsNode
+	link.RemoteCheckpoint, link.RemoteMark, link.LocalCheckpoint, link.Undone = read.Checkpoint, "", made.ID, false
 	files := statedFiles(u.thread.ID, fold, after)
-	return u.logUpdate(ctx, ev, after, far, store.StateOptions{Links: []mapping.Link{link}, Files: files.writes, DropFiles: files.drop})
+	opt.Links, opt.Files, opt.DropFiles = []mapping.Link{link}, files.writes, files.drop
+	opt.ClearInterrupts = from == u.thread.Head && u.asked.AsNode != "" && answered(u.thread.Interrupts, at, read.Next)
+	return u.logUpdate(ctx, ev, after, far, opt)
+}
+
+// answered reports whether an update as a node stands for the nodes that ask: none of them comes next any more.
+func answered(open []mapping.Interrupt, asked mapping.Checkpoint, next []string) bool {
+	return len(open) > 0 && len(asked.Next) > 0 &&
+		!slices.ContainsFunc(open, func(q mapping.Interrupt) bool { return q.Run != asked.RunID }) &&
+		!slices.ContainsFunc(asked.Next, func(node string) bool { return slices.Contains(next, node) })
 }
 
 // reduce has the bridge itself make the new state.
 func (u *attempt) reduce(ctx context.Context) (mapping.Checkpoint, error) {
-	from, source, opt := u.thread.Head, "update", store.StateOptions{}
+	from, opt := u.thread.Head, store.StateOptions{}
 	if u.forks() {
-		from, source = u.asked.CheckpointID, "fork"
+		from = u.asked.CheckpointID
 	}
 	fold, at, far, err := u.Log.Distance(ctx, u.thread.ID, from)
 	if err != nil {
@@ -226,7 +273,7 @@ func (u *attempt) reduce(ctx context.Context) (mapping.Checkpoint, error) {
 		}
 		return mapping.Checkpoint{}, err
 	}
-	ev, after, said, err := updateEvent(fold, u.asked, source, at.Step+1, u.Now())
+	ev, after, said, err := updateEvent(fold, u.asked, at.Step+1, u.Now())
 	if err != nil {
 		return mapping.Checkpoint{}, err
 	}
@@ -285,19 +332,22 @@ func cannotUpdate(err error) bool {
 	return false
 }
 
-// replaceEvent says that the state became what an agent says it is.
-func replaceEvent(fold *state.Fold, values json.RawMessage, step int, now time.Time) (mapping.Event, *state.Fold, error) {
-	diff, after, err := fold.DiffTo(values)
+// agentEvent returns the event that sets the state to the agent's.
+func agentEvent(fold *state.Fold, read adapter.State, remote string, step int, now time.Time) (mapping.Event, *state.Fold, error) {
+	diff, after, err := fold.DiffTo(read.Values)
 	if err != nil {
 		return mapping.Event{}, nil, mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream, "The agent answered the state update with a state that is not an object.")
 	}
-	cp := &mapping.Checkpoint{ID: mapping.NewID(), Source: "update", Step: step, CreatedAt: now}
+	cp := &mapping.Checkpoint{
+		ID: mapping.NewID(), Source: cmp.Or(read.Source, "update"), Step: step, CreatedAt: now,
+		Next: read.Next, Tasks: read.Tasks, Remote: read.Checkpoint, RemoteThread: remote,
+	}
 	return mapping.Event{Kind: mapping.KindState, At: now, Data: diff, Head: mapping.Head{Checkpoint: cp}}, after, nil
 }
 
 // updateEvent reduces values onto a state and returns the event that says so, and the messages that are new or other
 // than before. The node that is named as their author is kept with the checkpoint.
-func updateEvent(fold *state.Fold, u adapter.StateUpdate, source string, step int, now time.Time) (ev mapping.Event, after *state.Fold, said []json.RawMessage, err error) {
+func updateEvent(fold *state.Fold, u adapter.StateUpdate, step int, now time.Time) (ev mapping.Event, after *state.Fold, said []json.RawMessage, err error) {
 	id, reduced := mapping.NewID(), fold
 	for i, given := range u.All() {
 		base := id // of the ids of messages that have none
@@ -314,7 +364,7 @@ func updateEvent(fold *state.Fold, u adapter.StateUpdate, source string, step in
 		}
 	}
 	diff, after := fold.DiffToReduced(reduced)
-	cp := &mapping.Checkpoint{ID: id, Source: source, Step: step, AsNode: u.AsNode, CreatedAt: now}
+	cp := &mapping.Checkpoint{ID: id, Source: "update", Step: step, AsNode: u.AsNode, CreatedAt: now}
 	return mapping.Event{Kind: mapping.KindState, At: now, Data: diff, Head: mapping.Head{Checkpoint: cp}}, after, said, nil
 }
 

@@ -1,47 +1,143 @@
 package stateupdate
 
 import (
+	"context"
 	"encoding/json"
-	"time"
+	"slices"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
+	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
 )
 
-// Supersteps returns the states that a new thread is brought along with, and the files that the newest has; those in
-// their messages, too, unless the agent that the thread is for is a graph.
-func (x *Updater) Supersteps(threadID, agent string, list []adapter.Superstep, now time.Time) (events []mapping.Event, files []artifact.FileWrite, err error) {
-	if err := x.checkSupersteps(list); err != nil {
-		return nil, nil, err
+// Brought is the history that a new thread starts with.
+type Brought struct {
+	Events []mapping.Event
+	Files  []artifact.FileWrite
+	Links  []mapping.Link // the agent that made the states
+}
+
+// Supersteps returns the states that a new thread starts with and the files of the newest one, including those in
+// messages unless the thread's agent is a graph. A graph makes the states itself, so that runs continue where they
+// lead. If it cannot, the bridge makes them.
+func (x *Updater) Supersteps(ctx context.Context, t mapping.Thread, agent string, list []adapter.Superstep) (made Brought, err error) {
+	if len(list) == 0 {
+		return made, nil
 	}
+	if err := x.checkSupersteps(list); err != nil {
+		return made, err
+	}
+	link, states, refused := x.makeStates(ctx, t.ID, agent, list)
+	if len(states) > 0 {
+		made, err = x.agentStates(t.ID, link, states)
+	} else if err = jumps(list, refused); err == nil {
+		made, err = x.reduced(t.ID, agent, list)
+	}
+	return made, err
+}
+
+// makeStates asks the agent to make the states of a thread. It returns none if the agent is not a graph that can.
+func (x *Updater) makeStates(ctx context.Context, threadID, name string, list []adapter.Superstep) (none mapping.Link, _ []adapter.State, _ error) {
+	agent, ok := x.Engine.Agent(name)
+	if !ok {
+		return none, nil, nil
+	}
+	b, _, err := agent.Backend(ctx)
+	if err != nil {
+		return none, nil, err
+	}
+	m, ok := b.(adapter.StateMaker)
+	if !ok {
+		return none, nil, nil
+	}
+	return m.MakeStates(ctx, copyAt(mapping.Link{Agent: agent.Name}, threadID), list)
+}
+
+// copyAt returns the agent's copy of a thread.
+func copyAt(link mapping.Link, threadID string) adapter.Copy {
+	return adapter.Copy{Link: link, ThreadID: threadID, Agent: link.Agent, AssistantID: mapping.AssistantID(link.Agent)}
+}
+
+// jumps refuses supersteps with goto or resume if no graph made them. refused is the graph's error, if any.
+func jumps(list []adapter.Superstep, refused error) error {
+	for _, super := range list {
+		if !slices.ContainsFunc(super.Updates, func(u adapter.StateUpdate) bool { return u.Command != nil }) {
+			continue
+		}
+		if refused != nil {
+			return refused
+		}
+		return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
+			"A superstep's command may contain goto or resume only if metadata.graph_id of the thread names a graph to carry them out. Send only update, or name the graph.")
+	}
+	return nil
+}
+
+func (x *Updater) agentStates(threadID string, link mapping.Link, states []adapter.State) (made Brought, err error) {
 	fold, err := state.NewFold(nil)
 	if err != nil {
-		return nil, nil, err
+		return made, err
+	}
+	for _, st := range states {
+		ev, next, err := agentEvent(fold, st, link.Remote, st.Step, x.Now())
+		if err != nil {
+			return made, err
+		}
+		link.LocalCheckpoint = ev.Head.Checkpoint.ID
+		made.Events, fold = append(made.Events, ev), next
+	}
+	made.Files, made.Links = statedFiles(threadID, nil, fold).writes, []mapping.Link{link}
+	return made, nil
+}
+
+// reduced returns the states as the bridge makes them.
+func (x *Updater) reduced(threadID, agent string, list []adapter.Superstep) (made Brought, err error) {
+	fold, err := state.NewFold(nil)
+	if err != nil {
+		return made, err
 	}
 	var all []json.RawMessage
 	step := -1
 	for _, super := range list {
 		for _, u := range super.Updates {
-			ev, next, said, err := updateEvent(fold, u, "update", step, now)
+			ev, next, said, err := updateEvent(fold, u, step, x.Now())
 			if err != nil {
-				return nil, nil, err
+				return made, err
 			}
 			if err := x.checkStatedFor(agent, u); err != nil {
-				return nil, nil, err
+				return made, err
 			}
-			events, fold, all = append(events, ev), next, append(all, said...)
+			made.Events, fold, all = append(made.Events, ev), next, append(all, said...)
 			step++
 		}
 	}
-	files = statedFiles(threadID, nil, fold).writes
+	made.Files = statedFiles(threadID, nil, fold).writes
 	if x.isGraph(agent) {
-		return events, files, nil
+		return made, nil
 	}
 	attached, err := x.attached(threadID, all, fold, func() ([]mapping.Artifact, error) { return nil, nil })
-	return events, append(files, attached...), err
+	made.Files = append(made.Files, attached...)
+	return made, err
+}
+
+// begin asks the thread's graph to make its first state, so that runs continue after the node.
+func (u *attempt) begin(ctx context.Context) (mapping.Checkpoint, error) {
+	if len(u.asked.Then) > 0 {
+		return u.reduce(ctx)
+	}
+	one := []adapter.Superstep{{Updates: []adapter.StateUpdate{u.asked}}}
+	link, states, _ := u.makeStates(ctx, u.thread.ID, rule.AgentNamed(u.thread.Metadata), one)
+	if len(states) == 0 {
+		return u.reduce(ctx)
+	}
+	made, err := u.logAgentState(ctx, link, states[len(states)-1], "", store.StateOptions{})
+	if err != nil {
+		_ = u.Engine.DeleteUpstreamThread(context.WithoutCancel(ctx), link) // it is the copy of no thread
+	}
+	return made, err
 }
 
 // checkSupersteps refuses a history that makes much more work than its length shows: each update takes some 40 bytes of

@@ -28,7 +28,7 @@ type keeper struct {
 	told     int
 }
 
-func (k *keeper) UpdateState(ctx context.Context, _ mapping.Link, values json.RawMessage, _ string) (adapter.State, error) {
+func (k *keeper) UpdateState(ctx context.Context, _ adapter.Copy, _ *adapter.Fork, values json.RawMessage, _ string) (adapter.State, error) {
 	if k.before != nil {
 		k.before()
 	}
