@@ -121,10 +121,12 @@ func busy(err error) bool {
 // whyRefused finds out what a 404, or a busy thread, means: servers answer both for a thread they do not have.
 func (c *creation) whyRefused(err error) error {
 	var th threadWire
-	if asked := c.b.http.getJSON(c.ctx, threadPath(c.link.Remote), &th); upstream.Status(asked) == http.StatusNotFound {
-		if c.origin == threadComesWithRun {
-			return errNotMade
-		}
+	asked := c.b.http.getJSON(c.ctx, threadPath(c.link.Remote), &th)
+	switch missing := upstream.Status(asked) == http.StatusNotFound; {
+	// Some servers answer 200 without a body for a thread that they do not have.
+	case c.origin == threadComesWithRun && (missing || th.ID == "" && (asked == nil || errors.Is(asked, errBadAnswer))):
+		return errNotMade
+	case missing:
 		return c.lost("thread")
 	}
 	if !busy(err) {

@@ -22,6 +22,7 @@ type target struct {
 	plain bool   // Agent Protocol: /agents and /runs, no thread-scoped runs
 	entry string // node a state may be written as; found when first needed
 	lacks string // a stream mode that the server does not know; "": it refused none
+	bare  bool   // threads and streams of runs alone: the server cannot be asked about a run
 }
 
 // graphCache keeps the answer to "which graph", asked once per process and again after a call that failed for it.
@@ -164,7 +165,7 @@ func (g *graphs) findAgent(ctx context.Context) (target, error) {
 	}, func(a agentWire) string { return a.ID })
 	switch upstream.Status(err) {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
-		return target{}, g.noServer(err)
+		return g.unlisted(ctx, err)
 	}
 	if err != nil {
 		return target{}, err
@@ -180,6 +181,23 @@ func (g *graphs) findAgent(ctx context.Context) (target, error) {
 		return target{id: list[0].ID, plain: true}, nil
 	}
 	return target{}, g.noGraph(names)
+}
+
+// unlisted returns the configured graph of a server that has threads and lists no graphs, such as createEmbedServer of
+// @langchain/langgraph-api makes. The server itself refuses runs of a graph that it does not have.
+func (g *graphs) unlisted(ctx context.Context, missing error) (target, error) {
+	var threads []json.RawMessage
+	if err := g.http.askJSON(ctx, "/threads/search", map[string]int{"limit": 1}, &threads); err != nil {
+		if s := upstream.Status(err); s == http.StatusNotFound || s == http.StatusMethodNotAllowed {
+			return target{}, g.noServer(missing)
+		}
+		return target{}, err
+	}
+	name := g.up.Config.Assistant
+	if name == "" {
+		return target{}, g.noGraph(nil)
+	}
+	return target{id: name, graph: name, bare: true}, nil
 }
 
 // Schemas asks for the graph's JSON schemas. Some servers cannot tell (version 1.5.1 of the JavaScript one answers 500

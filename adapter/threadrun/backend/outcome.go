@@ -45,7 +45,7 @@ func (o *outcome) tellAsTold() error {
 // verdict is how the run stands by the thread's state, or by its own status. A run that ended in error is a runError.
 func (o *outcome) verdict(st stateWire) (verdict, error) {
 	open := asks(st)
-	if o.ours(st) && (len(st.Next) == 0 || o.frames.told.paused || open) {
+	if o.ours(st) && (len(st.Next) == 0 || o.frames.told.paused || open || o.target.bare && o.stopsAtNodes()) {
 		return hasEnded, nil
 	}
 	run, err := o.fetchRun()
@@ -74,11 +74,20 @@ func (o *outcome) verdict(st stateWire) (verdict, error) {
 	return hasEnded, nil
 }
 
-// ours reports whether the state was made by the upstream run.
+// stopsAtNodes reports whether the request asked the run to stop before or after nodes.
+func (o *outcome) stopsAtNodes() bool {
+	return len(o.t.Run.Options.InterruptBefore)+len(o.t.Run.Options.InterruptAfter) > 0
+}
+
+// ours reports whether the state was made by the upstream run. The states of a bare server do not name their runs; its
+// threads are the bridge's own.
 func (o *outcome) ours(st stateWire) bool {
 	var meta checkpointMeta
 	_ = json.Unmarshal(st.Metadata, &meta)
-	return meta.RunID != "" && meta.RunID == o.link.RemoteRun
+	if meta.RunID == "" {
+		return o.target.bare
+	}
+	return meta.RunID == o.link.RemoteRun
 }
 
 // oddEnd is the error of a run whose status has no meaning here and whose state shows no end.
