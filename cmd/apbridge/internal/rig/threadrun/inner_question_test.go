@@ -28,8 +28,8 @@ func TestStateNamesTheGraphThatAsks(t *testing.T) {
 	if diff := cmp.Diff(want, b.Get(at+"/state").OK().At("tasks.0.checkpoint")); diff != "" {
 		t.Errorf("checkpoint of the task (-want +got):\n%s", diff)
 	}
-	if n := agent.Calls("GET /threads/{t}/state") - before; n != 0 {
-		t.Errorf("the agent was asked %d times for a state that is logged", n)
+	if n := agent.Calls("GET /threads/{t}/state") - before; n > 1 {
+		t.Errorf("the agent was asked %d times for the tasks of one state", n)
 	}
 }
 

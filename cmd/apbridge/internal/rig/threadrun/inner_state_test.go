@@ -165,7 +165,10 @@ func TestUpdateOfAnInnerGraphIsHandedOn(t *testing.T) {
 	}
 
 	b.Do("POST", at+"/state", `{`+bottom+`,"values":{}}`, "Idempotency-Key", "k").Want(t, 422, mapping.CodeNotSupported)
+	// The agent takes no update, so the bridge makes the state, and the agent's copy is not the newest any more.
+	agent.Canned = map[string]*adaptertest.Canned{"POST /threads/{t}/state": {Status: 405}}
 	b.Post(at+"/state", `{"values":{"messages":[{"type":"human","content":"moved on"}]},"checkpoint":{"checkpoint_id":"`+before+`"}}`).OK()
+	agent.Canned = nil
 	b.Post(at+"/state", `{`+bottom+`,"values":{}}`).Want(t, 409, mapping.CodeUpstreamLost)
 }
 
