@@ -209,7 +209,7 @@ func TestRealStateOwnership(t *testing.T) {
 		"update of an older state": {func(o *owned) {
 			ids := o.checkpoints()
 			o.Post(o.at+"/state", `{"checkpoint_id":"`+ids[len(ids)-1]+`","values":{"messages":[{"type":"human","content":"instead"}]}}`).OK()
-		}, freshThread, chatted("=instead", "two")},
+		}, sameThread, chatted("=instead", "two")},
 		"run from the end of an older one": {func(o *owned) {
 			head := o.checkpoints()[0]
 			o.runs("dropped")
