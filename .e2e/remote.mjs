@@ -131,7 +131,7 @@ describe("questions of a LangGraph server", () => {
         assert.ok(rest.__interrupt__.some((q) => q.id === days.id));
         assert.deepEqual(rest.__interrupt__.map((q) => q.id), [days.id], "the server lists the answered one, too");
         const { body: left } = await call("GET", `${at}/state`);
-        assert.deepEqual(left.tasks.map((t) => [t.name, t.interrupts.map((q) => q.id)]), [["days", [days.id]]]);
+        assert.deepEqual(left.tasks.map((t) => [t.name, t.interrupts.map((q) => q.id)]), [["colour", []], ["days", [days.id]]]);
       }
       const { body: values } = await resume({ ...(apart ? {} : { [colour.id]: "blue" }), [days.id]: { days: 3 } });
       assert.deepEqual(values.messages.slice(1).map((m) => m.content).sort(), ["colour: blue", "days: 3"]);
