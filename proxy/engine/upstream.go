@@ -106,6 +106,13 @@ func (e *Engine) DeleteUpstreamThread(ctx context.Context, l mapping.Link) error
 	return f.Forget(ctx, l)
 }
 
+// DiscardUpstreamThread deletes an agent's copy that belongs to no thread. A failure is only logged.
+func (e *Engine) DiscardUpstreamThread(ctx context.Context, l mapping.Link) {
+	if err := e.DeleteUpstreamThread(context.WithoutCancel(ctx), l); err != nil {
+		e.logger.Info("agent's copy of no thread could not be deleted", errField(err), agentField(l.Agent))
+	}
+}
+
 // CanDeleteUpstream returns why an agent cannot delete its threads. It returns nil if it can, or if the agent would
 // have to be asked.
 func (e *Engine) CanDeleteUpstream(name string) error {

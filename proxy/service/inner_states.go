@@ -204,11 +204,7 @@ func (s *Service) UpdateInnerState(ctx context.Context, threadID string, at adap
 
 // GetStateWithTasks implements adapter.States.
 func (s *Service) GetStateWithTasks(ctx context.Context, threadID, checkpointID string) (adapter.ThreadState, error) {
-	t, c, fold, err := s.readState(ctx, threadID, checkpointID)
-	if err != nil {
-		return adapter.ThreadState{}, err
-	}
-	st, err := s.threadState(ctx, t, c, fold)
+	t, c, st, err := s.readState(ctx, threadID, checkpointID)
 	if err != nil || isStep(c) || c.ID == t.Head && t.Status == mapping.ThreadBusy { // the tasks of a busy head change
 		return st, err
 	}
@@ -221,11 +217,7 @@ func (s *Service) GetStateWithTasks(ctx context.Context, threadID, checkpointID 
 }
 
 func (s *Service) GetDeepState(ctx context.Context, threadID, checkpointID string) (adapter.ThreadState, error) {
-	t, c, fold, err := s.readState(ctx, threadID, checkpointID)
-	if err != nil {
-		return adapter.ThreadState{}, err
-	}
-	st, err := s.threadState(ctx, t, c, fold)
+	t, c, st, err := s.readState(ctx, threadID, checkpointID)
 	if err != nil {
 		return st, err
 	}
@@ -237,7 +229,8 @@ func (s *Service) GetDeepState(ctx context.Context, threadID, checkpointID strin
 	return st, nil
 }
 
-// tasksOf asks the agent for the state tasks at a checkpoint; nil where none comes next, or no agent has them.
+// tasksOf asks the agent for the state tasks at a checkpoint. It returns nil if no node comes next or no agent has the
+// checkpoint.
 func (s *Service) tasksOf(ctx context.Context, t mapping.Thread, c mapping.Checkpoint, st adapter.ThreadState, deep bool) (json.RawMessage, error) {
 	if len(st.Next) == 0 {
 		return nil, nil

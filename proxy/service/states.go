@@ -15,24 +15,23 @@ import (
 )
 
 func (s *Service) GetState(ctx context.Context, threadID, checkpointID string) (adapter.ThreadState, error) {
-	t, c, fold, err := s.readState(ctx, threadID, checkpointID)
-	if err != nil {
-		return adapter.ThreadState{}, err
-	}
-	return s.threadState(ctx, t, c, fold)
+	_, _, st, err := s.readState(ctx, threadID, checkpointID)
+	return st, err
 }
 
 // readState reads a thread and its state at a checkpoint; "" is the head.
-func (s *Service) readState(ctx context.Context, threadID, checkpointID string) (t mapping.Thread, c mapping.Checkpoint, fold *state.Fold, err error) {
+func (s *Service) readState(ctx context.Context, threadID, checkpointID string) (t mapping.Thread, c mapping.Checkpoint, st adapter.ThreadState, err error) {
+	var fold *state.Fold
 	for try := 1; ; try++ {
 		if t, err = s.store.Threads.Get(ctx, threadID); err != nil {
-			return t, c, nil, err
+			return t, c, st, err
 		}
 		if fold, c, err = s.log.State(ctx, threadID, checkpointID); err != nil {
-			return t, c, nil, err
+			return t, c, st, err
 		}
 		if checkpointID != "" || c.ID == t.Head || try == headRetries { // else the head moved in between
-			return t, c, fold, nil
+			st, err = s.threadState(ctx, t, c, fold)
+			return t, c, st, err
 		}
 	}
 }

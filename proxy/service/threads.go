@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -34,17 +35,27 @@ func (s *Service) CreateThread(ctx context.Context, n adapter.ThreadRequest) (ma
 	if err != nil {
 		return t, err
 	}
+	key := keyOfThread(ctx, n)
+	if len(n.Supersteps) > 0 {
+		// A repeated request does not make the agent repeat its states.
+		if id, ok, err := s.store.Requests.Remembered(ctx, key); err != nil {
+			return t, err
+		} else if ok {
+			mapping.AddAuditObject(ctx, "thread", id)
+			return s.GetThread(ctx, id)
+		}
+	}
 	made, err := s.updater.Supersteps(ctx, t, agent, n.Supersteps)
 	if err != nil {
 		return t, err
 	}
 	asked := t.ID
 	t, existed, err := s.makeThread(ctx, store.ThreadCreation{
-		Thread: t, OrGet: n.OrGet, Events: made.Events, Files: made.Files, Links: made.Links, Agent: agent, Key: keyOfThread(ctx, n),
+		Thread: t, OrGet: n.OrGet, Events: made.Events, Files: made.Files, Links: made.Links, Agent: agent, Key: key,
 	})
-	if err != nil || existed {
-		for _, l := range made.Links { // it is the copy of no thread
-			_ = s.engine.DeleteUpstreamThread(ctx, l)
+	if existed || err != nil && !errors.Is(err, store.ErrUnknown) {
+		for _, l := range made.Links {
+			s.engine.DiscardUpstreamThread(ctx, l)
 		}
 	}
 	mapping.AddAuditObject(ctx, "thread", cmp.Or(t.ID, asked)) // with an Idempotency-Key it may be an earlier one

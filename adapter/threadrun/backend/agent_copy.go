@@ -99,7 +99,8 @@ func isAt(state json.RawMessage, at adapter.Fork) bool {
 
 func isEmpty(state json.RawMessage) bool { return rawjson.IsNull(rawjson.Get(state, "created_at")) }
 
-// checkpointAt is the agent's id of a checkpoint.
+// checkpointAt returns the agent's id of a checkpoint. A run that was tried again may have several of one step: then it
+// is unknown which is meant, and the checkpoint counts as lost.
 func (b *backend) checkpointAt(ctx context.Context, c adapter.Copy, at adapter.Fork) (string, error) {
 	if at.Checkpoint != "" {
 		return at.Checkpoint, nil
@@ -109,15 +110,23 @@ func (b *backend) checkpointAt(ctx context.Context, c adapter.Copy, at adapter.F
 		return "", err
 	}
 	list, err := b.states(ctx, c, statesAsk{Limit: 3, Metadata: facts})
+	if err != nil {
+		return "", err
+	}
+	id := ""
 	for _, st := range list {
-		if found, _ := positionOf(st); found.Checkpoint != "" && isAt(st, at) {
-			return found.Checkpoint, nil
+		switch found, _ := positionOf(st); {
+		case found.Checkpoint == "" || !isAt(st, at):
+		case id != "":
+			return "", b.lostCheckpoint()
+		default:
+			id = found.Checkpoint
 		}
 	}
-	if err == nil {
-		err = b.lostCheckpoint()
+	if id == "" {
+		return "", b.lostCheckpoint()
 	}
-	return "", err
+	return id, nil
 }
 
 // TaskHistory implements adapter.CopyReader.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // mostStates is the longest history that servers return in one answer.
@@ -64,9 +65,13 @@ func superstepsWire(list []adapter.Superstep) []superstepWire {
 	steps := make([]superstepWire, len(list))
 	for i, one := range list {
 		for _, u := range one.Updates {
-			up := superstepUpdate{Values: u.Values, Command: u.Command, AsNode: u.AsNode}
-			if up.Command != nil {
-				up.Values = nil
+			up := superstepUpdate{Command: u.Command, AsNode: u.AsNode}
+			switch {
+			case up.Command != nil: // it has the values
+			case len(u.Then) > 0:
+				up.Values = rawjson.Array(u.All()...)
+			default:
+				up.Values = u.Values
 			}
 			steps[i].Updates = append(steps[i].Updates, up)
 		}

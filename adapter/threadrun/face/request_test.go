@@ -136,6 +136,8 @@ func TestQueriesReachTheService(t *testing.T) {
 			adapter.ThreadRequest{TTL: minute, Supersteps: []adapter.Superstep{{Updates: []adapter.StateUpdate{{Values: raw(`{"a":1}`), AsNode: "n"}, {Values: raw(`{"b":2}`)}}}}}},
 		{"POST", "/threads", `{"supersteps":[{"updates":[{"values":[{"a":1},{"b":2}],"command":{"graph":null,"update":null,"resume":null,"goto":[]}}]}]}`,
 			adapter.ThreadRequest{Supersteps: []adapter.Superstep{{Updates: []adapter.StateUpdate{{Values: raw(`{"a":1}`), Then: []json.RawMessage{raw(`{"b":2}`)}}}}}}},
+		{"POST", "/threads", `{"supersteps":[{"updates":[{"values":{"a":1},"command":{"update":{"b":2}}},{"values":{"a":1},"command":{"goto":"n"}}]}]}`,
+			adapter.ThreadRequest{Supersteps: []adapter.Superstep{{Updates: []adapter.StateUpdate{{Values: raw(`{"b":2}`)}, {Command: raw(`{"goto":"n"}`)}}}}}},
 		{"PATCH", aThread, `{"metadata":{"a":1},"values":{"b":2},"checkpoint":{"checkpoint_id":"` + uuid(3) + `"},"ttl":{"ttl":1.5,"strategy":"delete"}}`,
 			adapter.ThreadPatch{Metadata: raw(`{"a":1}`), Values: raw(`{"b":2}`), Checkpoint: uuid(3), TTL: &minute}},
 		{"POST", "/threads/search", `{"metadata":{"a":1},"values":{"b":1},"status":"idle","ids":["` + uuid(1) + `"],"limit":5,"offset":2,"sort_by":"status","sort_order":"asc","select":["thread_id"]}`,

@@ -74,17 +74,18 @@ func (o threadBody) supersteps() []adapter.Superstep {
 	return out
 }
 
-// superstepUpdate reads {values, as_node}. A command may stand for values with what it updates. Only a graph can jump
-// or resume, but a Command of LangGraph's is sent with all its members.
+// superstepUpdate reads {values, command, as_node}. A command that says anything takes the place of values, as on a
+// LangGraph server. Only a graph can carry out its goto and resume.
 func (o threadBody) superstepUpdate() adapter.StateUpdate {
 	up := adapter.StateUpdate{AsNode: o.Text("as_node")}
 	up.Values, up.Then = stateBody(o).updates("values")
 	if c := o.Sub("command"); c != nil {
-		if request.UnlessEmpty(c.Get("goto")) != nil || c.Get("resume") != nil {
-			up.Command = o.Object("command")
+		update, jumps := c.Object("update"), request.UnlessEmpty(c.Get("goto")) != nil || c.Get("resume") != nil
+		if update != nil || jumps {
+			up.Values, up.Then = update, nil
 		}
-		if up.Values == nil {
-			up.Values = c.Object("update")
+		if jumps {
+			up.Command = o.Object("command")
 		}
 	}
 	return up

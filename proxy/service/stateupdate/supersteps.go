@@ -3,6 +3,7 @@ package stateupdate
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -31,12 +32,16 @@ func (x *Updater) Supersteps(ctx context.Context, t mapping.Thread, agent string
 		return made, err
 	}
 	link, states, refused := x.makeStates(ctx, t.ID, agent, list)
-	if len(states) > 0 {
-		made, err = x.agentStates(t.ID, link, states)
-	} else if err = jumps(list, refused); err == nil {
-		made, err = x.reduced(t.ID, agent, list)
+	switch {
+	case len(states) > 0:
+		return x.agentStates(t.ID, link, states)
+	case refused != nil && (jumps(list) || !cannotUpdate(refused)):
+		return made, refused
+	case jumps(list):
+		return made, mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
+			"A superstep's command may contain goto or resume only if metadata.graph_id of the thread names a graph to carry them out. Send only update, or name the graph.")
 	}
-	return made, err
+	return x.reduced(t.ID, agent, list)
 }
 
 // makeStates asks the agent to make the states of a thread. It returns none if the agent is not a graph that can.
@@ -61,19 +66,11 @@ func copyAt(link mapping.Link, threadID string) adapter.Copy {
 	return adapter.Copy{Link: link, ThreadID: threadID, Agent: link.Agent, AssistantID: mapping.AssistantID(link.Agent)}
 }
 
-// jumps refuses supersteps with goto or resume if no graph made them. refused is the graph's error, if any.
-func jumps(list []adapter.Superstep, refused error) error {
-	for _, super := range list {
-		if !slices.ContainsFunc(super.Updates, func(u adapter.StateUpdate) bool { return u.Command != nil }) {
-			continue
-		}
-		if refused != nil {
-			return refused
-		}
-		return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
-			"A superstep's command may contain goto or resume only if metadata.graph_id of the thread names a graph to carry them out. Send only update, or name the graph.")
-	}
-	return nil
+// jumps reports whether a superstep has a goto or a resume.
+func jumps(list []adapter.Superstep) bool {
+	return slices.ContainsFunc(list, func(s adapter.Superstep) bool {
+		return slices.ContainsFunc(s.Updates, func(u adapter.StateUpdate) bool { return u.Command != nil })
+	})
 }
 
 func (x *Updater) agentStates(threadID string, link mapping.Link, states []adapter.State) (made Brought, err error) {
@@ -129,13 +126,16 @@ func (u *attempt) begin(ctx context.Context) (mapping.Checkpoint, error) {
 		return u.reduce(ctx)
 	}
 	one := []adapter.Superstep{{Updates: []adapter.StateUpdate{u.asked}}}
-	link, states, _ := u.makeStates(ctx, u.thread.ID, rule.AgentNamed(u.thread.Metadata), one)
-	if len(states) == 0 {
+	link, states, err := u.makeStates(ctx, u.thread.ID, rule.AgentNamed(u.thread.Metadata), one)
+	switch {
+	case err != nil && !cannotUpdate(err):
+		return mapping.Checkpoint{}, err
+	case len(states) == 0:
 		return u.reduce(ctx)
 	}
 	made, err := u.logAgentState(ctx, link, states[len(states)-1], "", store.StateOptions{})
-	if err != nil {
-		_ = u.Engine.DeleteUpstreamThread(context.WithoutCancel(ctx), link) // it is the copy of no thread
+	if err != nil && !errors.Is(err, store.ErrUnknown) {
+		u.Engine.DiscardUpstreamThread(ctx, link)
 	}
 	return made, err
 }

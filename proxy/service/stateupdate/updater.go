@@ -27,7 +27,7 @@ type Engine interface {
 	Agent(name string) (*engine.Agent, bool)
 	UnderLease(ctx context.Context) (context.Context, context.CancelFunc)
 	NotifyFreed()
-	DeleteUpstreamThread(ctx context.Context, l mapping.Link) error
+	DiscardUpstreamThread(ctx context.Context, l mapping.Link)
 }
 
 // Log has the states as they are logged, and those that wait on a thread; eventlog.Log implements it.

@@ -1,0 +1,75 @@
+package backend
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// TestSuperstepsAreSentAsTheyCame checks that a command stands in place of its values, and that a list of values stays
+// one update.
+func TestSuperstepsAreSentAsTheyCame(t *testing.T) {
+	t.Parallel()
+	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
+	got, err := json.Marshal(superstepsWire([]adapter.Superstep{
+		{Updates: []adapter.StateUpdate{{Values: raw(`{"a":1}`), AsNode: "n"}, {Values: raw(`{"a":1}`), Then: []json.RawMessage{raw(`{"b":2}`)}}}},
+		{Updates: []adapter.StateUpdate{{Values: raw(`{"c":3}`), Command: raw(`{"update":{"c":3},"goto":"m"}`)}}},
+	}))
+	want := `[{"updates":[{"values":{"a":1},"as_node":"n"},{"values":[{"a":1},{"b":2}]}]},{"updates":[{"command":{"update":{"c":3},"goto":"m"}}]}]`
+	if err != nil || string(got) != want {
+		t.Errorf("%s, %v; want %s", got, err, want)
+	}
+}
+
+// TestUpdateAtACheckpointThatIsNotClear checks that nothing is sent if a run and a step name no checkpoint, or several.
+func TestUpdateAtACheckpointThatIsNotClear(t *testing.T) {
+	t.Parallel()
+	const one = `{"values":{},"next":[],"tasks":[],"created_at":"2026-11-28T17:45:26.129Z","metadata":{"run_id":"r","step":2},"checkpoint":{"checkpoint_id":"x"}}`
+	const other = `{"values":{},"next":[],"tasks":[],"created_at":"2026-11-28T17:45:27.129Z","metadata":{"run_id":"r","step":2},"checkpoint":{"checkpoint_id":"y"}}`
+	for name, c := range map[string]struct {
+		states string
+		sent   int
+		code   string
+	}{
+		"one":     {`[` + one + `]`, 1, ""},
+		"none":    {`[]`, 0, mapping.CodeUpstreamLost},
+		"several": {`[` + one + `,` + other + `]`, 0, mapping.CodeUpstreamLost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sent := make(chan string, 2)
+			routes := http.NewServeMux()
+			routes.HandleFunc("POST /threads/up/history", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, c.states) })
+			routes.HandleFunc("GET /threads/up/state", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, other) })
+			routes.HandleFunc("POST /threads/up/state", func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				sent <- string(body)
+				_, _ = io.WriteString(w, `{}`)
+			})
+			srv := httptest.NewServer(routes)
+			t.Cleanup(srv.Close)
+			b, err := newBackend(adaptertest.Upstream(srv.URL))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = b.UpdateState(within(t), adapter.Copy{Link: mapping.Link{Remote: "up"}}, &adapter.Fork{Run: "r", Step: 2}, json.RawMessage(`{"n":1}`), "n")
+			if c.code != "" && mapping.Classify(err).Code != c.code || c.code == "" && err != nil {
+				t.Errorf("got %v, want %q", err, c.code)
+			}
+			if len(sent) != c.sent {
+				t.Errorf("%d updates were sent, want %d", len(sent), c.sent)
+			}
+			if c.sent == 1 {
+				if got, want := <-sent, `{"values":{"n":1},"as_node":"n","checkpoint":{"checkpoint_id":"x","checkpoint_ns":""}}`; got != want {
+					t.Errorf("sent %s, want %s", got, want)
+				}
+			}
+		})
+	}
+}
