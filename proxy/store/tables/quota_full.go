@@ -8,13 +8,12 @@ import (
 
 func withOwner(text, narrow string) string { return strings.Replace(text, "{of}", narrow, 1) }
 
-const (
-	// longCount is what may be counted at each refusal.
-	longCount = 5 * time.Millisecond
-	// recountRest is how many times as long as a count took nothing is counted again: a client that goes on asking at a
-	// full quota takes at most a twentieth of the writer's time.
-	recountRest = 20
-)
+// longCount is the longest count that is repeated at every refusal. Tests change it.
+var longCount = 5 * time.Millisecond
+
+// recountRest bounds the time that counting takes: after a long count, the quota is not counted again for this many
+// times as long. A client that keeps asking at a full quota takes at most a twentieth of the writer's time.
+const recountRest = 20
 
 // fullness knows the quotas that were full lately and take long to count.
 type fullness struct {
