@@ -115,7 +115,7 @@ func TestWhatIsMeantIsLostInTheDialectsWords(t *testing.T) {
 		}
 	}
 	for loss, want := range map[mapping.Loss]string{
-		{Field: "transcript", Fate: mapping.Approximated}: "The end of it.", {Field: "items", Fate: mapping.Dropped}: "The agent's protocol has no word for it.",
+		{Field: "transcript", Fate: mapping.Approximated}: "The end of it.", {Field: "items", Fate: mapping.Dropped}: "The agent's protocol has no equivalent.",
 		{Field: "items", Fate: mapping.Approximated}: "", {Field: "unheard", Fate: mapping.Dropped}: "",
 	} {
 		if got := list.LossReason("loud", loss); got != want {
@@ -127,14 +127,14 @@ func TestWhatIsMeantIsLostInTheDialectsWords(t *testing.T) {
 func TestLossTableHasEveryWay(t *testing.T) {
 	t.Parallel()
 	want := []mapping.LossRow{
-		{Request: "ask", Field: "context", From: "face", To: "deaf", Fate: mapping.Dropped, Reason: "The agent's protocol has no word for it."},
-		{Request: "ask", Field: "context", From: "face", To: "both", Fate: mapping.Exact, Reason: "It is passed on to the agent."},
-		{Request: "ask", Field: "id", From: "face", To: "deaf", Fate: mapping.Exact, Reason: "The bridge does this itself, in front of any agent."},
-		{Request: "ask", Field: "id", From: "face", To: "both", Fate: mapping.Exact, Reason: "The bridge does this itself, in front of any agent."},
+		{Request: "ask", Field: "context", From: "face", To: "deaf", Fate: mapping.Dropped, Reason: "The agent's protocol has no equivalent."},
+		{Request: "ask", Field: "context", From: "face", To: "both", Fate: mapping.Exact, Reason: "Passed to the agent unchanged."},
+		{Request: "ask", Field: "id", From: "face", To: "deaf", Fate: mapping.Exact, Reason: "The bridge does this itself, for every agent."},
+		{Request: "ask", Field: "id", From: "face", To: "both", Fate: mapping.Exact, Reason: "The bridge does this itself, for every agent."},
 	}
 	for _, m := range mapping.DetectedByBridge() { // which the dialect documents no field for
 		for _, to := range []string{"deaf", "both"} {
-			want = append(want, mapping.LossRow{Request: "ask", Field: string(m), From: "face", To: to, Fate: mapping.Dropped, Reason: "The agent's protocol has no word for it."})
+			want = append(want, mapping.LossRow{Request: "ask", Field: string(m), From: "face", To: to, Fate: mapping.Dropped, Reason: "The agent's protocol has no equivalent."})
 		}
 	}
 	if diff := cmp.Diff(want, table().LossTable()); diff != "" {

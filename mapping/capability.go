@@ -63,7 +63,7 @@ func Partial(reason string) Support { return Support{Approximated, reason} }
 func None(reason string) Support { return Support{Dropped, reason} }
 
 // PassedOn is the support for what the agent gets as it came.
-func PassedOn() Support { return Full("It is passed on to the agent.") }
+func PassedOn() Support { return Full("Passed to the agent unchanged.") }
 
 // Capabilities is what agents of a dialect support. A capability that is not listed is not supported.
 type Capabilities map[Capability]Support
@@ -72,7 +72,7 @@ func (c Capabilities) handle(m Capability) Support {
 	if h, ok := c[m]; ok {
 		return h
 	}
-	return None("The agent's protocol has no word for it.")
+	return None("The agent's protocol has no equivalent.")
 }
 
 // RequestField is a documented field of a dialect's requests.
@@ -90,7 +90,7 @@ func Fields(request string, m Capability, names ...string) []RequestField {
 
 // BridgedFields returns fields that the bridge serves itself, with any agent.
 func BridgedFields(request string, names ...string) []RequestField {
-	return FixedFields(request, Full("The bridge does this itself, in front of any agent."), names...)
+	return FixedFields(request, Full("The bridge does this itself, for every agent."), names...)
 }
 
 // FixedFields returns fields with fixed support, whatever the agent can do.

@@ -67,7 +67,7 @@ func TestDoctor(t *testing.T) {
 	t.Run("losses", func(t *testing.T) {
 		t.Parallel()
 		_, out, _ := command(t, nil, "doctor", "--losses", "--agent", "legacy="+legacy)
-		holds(t, out, " dropped\n    exact         ", "    approximated  task.transcript: ", "    dropped       run.context: Tasks have no context; it is kept with the run only.")
+		holds(t, out, " dropped\n    exact         ", "    approximated  task.transcript: ", "    dropped       run.context: Tasks have no context. It is stored with the run only.")
 	})
 	t.Run("ill", func(t *testing.T) {
 		t.Parallel()

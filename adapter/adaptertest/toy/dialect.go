@@ -70,10 +70,10 @@ func capabilities() mapping.Capabilities {
 	return mapping.Capabilities{
 		mapping.CapWords: mapping.PassedOn(),
 		mapping.CapTask:  mapping.PassedOn(),
-		mapping.CapInput: mapping.Partial("A toy takes the text of the last human message."),
+		mapping.CapInput: mapping.Partial("A toy receives the text of the last human message."),
 
 		mapping.CapTranscript: mapping.Partial("A conversation longer than memory.max_bytes loses its oldest messages."),
-		mapping.CapItems:      mapping.Partial("Items of the store beyond memory.max_bytes are left out."),
-		mapping.CapLinks:      mapping.Partial("A file that a message only links to is told by its address."),
+		mapping.CapItems:      mapping.Partial("Store items beyond memory.max_bytes are left out."),
+		mapping.CapLinks:      mapping.Partial("A linked file is passed as its URL."),
 	}
 }

@@ -26,7 +26,7 @@ func mount(r *mux.Router, svc adapter.Service, f adapter.Face) {
 	r.Path("/toys/{agent}/card").Methods("GET").Handler(adapter.Anybody(http.HandlerFunc(s.card)))
 	r.Path("/toys/{agent}/say").Methods("POST").Handler(adapter.Operation{Handler: http.HandlerFunc(s.say), Needs: []string{mapping.RightRun}})
 	r.NewRoute().HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "The toy has /toy, /toy/say, /toys/{agent}/card and /toys/{agent}/say."))
+		refuse(w, mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "The toy serves /toy, /toy/say, /toys/{agent}/card and /toys/{agent}/say."))
 	})
 }
 

@@ -42,7 +42,7 @@ func RequestFields() []mapping.RequestField {
 		mapping.Fields(step, mapping.CapStep, "input"),
 		mapping.Fields(step, mapping.CapStepExtra, "additional_input"),
 		mapping.Fields("artifact", mapping.CapFile, "file"),
-		mapping.FixedFields("artifact", mapping.Full("It is the folder or path of the artifact."), "relative_path"),
+		mapping.FixedFields("artifact", mapping.Full("The artifact's folder or path."), "relative_path"),
 		mapping.BridgedFields("topic", "name", "additional_input"),
 		mapping.Fields("interaction", mapping.CapWords, "input"),
 		mapping.BridgedFields("interaction", "role", "additional_input"),

@@ -31,7 +31,7 @@ const RequestForRun = "run"
 
 func runRequestFields() []mapping.RequestField {
 	const run = RequestForRun
-	noHint := mapping.None("It is a hint that cannot change the result; it is accepted and not used.")
+	noHint := mapping.None("A hint that cannot change the result. It is accepted and has no effect.")
 	return slices.Concat(
 		mapping.BridgedFields(run, "assistant_id", "agent_id", "thread_id", "metadata", "webhook", "multitask_strategy",
 			"on_completion", "on_disconnect", "after_seconds", "if_not_exists", "stream_resumable", "strict_resume"),

@@ -31,8 +31,8 @@ func Dialects() adapter.Dialects {
 // graphTells is what the tests' graph can be told.
 var graphTells = mapping.Capabilities{
 	mapping.CapTask:      mapping.PassedOn(),
-	mapping.CapTaskExtra: mapping.Partial("The graph takes a part of it."),
-	mapping.CapLinks:     mapping.Partial("The graph is told their addresses."),
+	mapping.CapTaskExtra: mapping.Partial("The graph receives a part of it."),
+	mapping.CapLinks:     mapping.Partial("The graph receives their URLs."),
 	mapping.CapParts:     mapping.PassedOn(),
 	mapping.CapSpeaker:   mapping.PassedOn(),
 }

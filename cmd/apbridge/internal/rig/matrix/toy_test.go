@@ -34,7 +34,7 @@ func TestFurtherDialectIsKnownEverywhere(t *testing.T) {
 	t.Parallel()
 	b := inFrontSpeaking(t, withToy(), &toy.Agent{Says: []string{"one"}, Ends: "! \"out of order\"\n"})
 	b.Get("/toy/x//y").Want(t, 400, `{"toy":"`)
-	b.Get("/toy/other").Want(t, 404, `! "The toy has`)
+	b.Get("/toy/other").Want(t, 404, `! "The toy serves`)
 	b.Get("/toy").Want(t, 200, "toy\n")
 	b.Do("POST", "/toy/say", "hi").Want(t, 200, "- \"one\"\n", "! ", "out of order")
 
@@ -139,7 +139,7 @@ func TestFurtherDialectAddsRows(t *testing.T) {
 		if row.From == "toy" && row.To == "taskstep" && row.Field == "transcript" {
 			told = row
 		}
-		if row.To == "toy" && row.Field == "context" && row.Request == "run" && (row.Fate != mapping.Dropped || !strings.Contains(row.Reason, "no word")) {
+		if row.To == "toy" && row.Field == "context" && row.Request == "run" && (row.Fate != mapping.Dropped || !strings.Contains(row.Reason, "no equivalent")) {
 			t.Errorf("what the toy does not name is %s: %s", row.Fate, row.Reason)
 		}
 	}
