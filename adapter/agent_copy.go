@@ -26,7 +26,7 @@ type Copy struct {
 // The thread, the assistant and the runs in its answers have the bridge's ids. It fails with not_supported where the
 // agent cannot be asked, and with upstream_state_lost where it has no such copy or no such checkpoint of it. Optional.
 type CopyReader interface {
-	// Tasks returns the state tasks at a checkpoint. With deep they have the states of the graphs that they are.
+	// Tasks returns the state tasks at a checkpoint. If deep is true, they include the states of inner graphs.
 	Tasks(ctx context.Context, c Copy, at Fork, deep bool) (json.RawMessage, error)
 	// TaskHistory returns up to limit checkpoints with their tasks, the newest first: those before a checkpoint, or nil
 	// for the newest.

@@ -24,8 +24,8 @@ type Dialect struct {
 	// Paths are those that the face owns, each with everything below it; a part in braces stands for any one part. What
 	// an earlier dialect of the table owns is not its own.
 	Paths []string
-	// PublicPaths are the paths, which need no key. Each is one of those that Paths own. A part in braces stands for
-	// any one part that is not empty. What lies below a public path is not public.
+	// PublicPaths are the paths that need no key. Each is one of those that Paths own. A part in braces stands for any
+	// one part that is not empty. Paths below a public path are not public.
 	PublicPaths []string
 	// Runs are patterns of paths, among those that Paths own, that name a run: the part "{run}" stands for its id. What
 	// lies below is about that run, too.
@@ -219,8 +219,8 @@ type Versioned interface {
 // clear: none has the name that the configuration gives, or the agent's own.
 var ErrNoSuchGraph = errors.New("the agent has no graph of that name")
 
-// Describer is a backend whose agent can tell about itself. It fails with not_supported where the agent cannot.
-// Optional; an opaque agent is described by the bridge.
+// Describer is a backend whose agent can describe itself. Its methods fail with not_supported if the agent cannot.
+// Optional. The bridge itself describes an opaque agent.
 type Describer interface {
 	Schemas(ctx context.Context) (mapping.Schemas, error)
 	// Graph and Subgraphs are as Agents has them.

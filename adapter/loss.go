@@ -33,8 +33,8 @@ func (l Dialects) UnsupportedFields(name mapping.Flavour, sent []string, agent m
 	return nil
 }
 
-// UnsupportedCapabilities is UnsupportedFields for capabilities, whatever the fields of the flavour's dialect are
-// called. What has no field there is lost under the name of the meaning.
+// UnsupportedCapabilities is UnsupportedFields for capabilities, whatever the dialect of the flavour calls its fields.
+// A capability without a field there is reported under its own name.
 func (l Dialects) UnsupportedCapabilities(name mapping.Flavour, meant []mapping.Capability, agent mapping.Capabilities) []mapping.Loss {
 	var fields []mapping.RequestField
 	var request string

@@ -15,5 +15,5 @@ func (l *MaxLatency) Observe(d time.Duration) {
 	}
 }
 
-// MaxLatency returns the longest time that Took was given, 0 while it was given none.
+// Max returns the longest recorded duration, or 0 if none was recorded.
 func (l *MaxLatency) Max() time.Duration { return time.Duration(l.ns.Load()) }

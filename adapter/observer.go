@@ -5,10 +5,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// Observer says how clients of a dialect see the events of a task's runs. Not for concurrent use.
+// Observer shows how clients of a dialect see the events of a task's runs. It is not safe for concurrent use.
 type Observer interface {
-	// Observe takes the next event, in their order from the first run's start, and returns the frames that clients get
-	// of it, in their order.
+	// Observe takes the next event, in order from the start of the first run, and returns the frames that clients get
+	// for it, in their order.
 	Observe(e *state.Entry) []Frame
 	// Fork is another Observer that has seen the same, and goes on by itself.
 	Fork() Observer

@@ -22,8 +22,8 @@ func (d Dialect) Owns(path string) bool {
 	return slices.ContainsFunc(d.Paths, func(pattern string) bool { return within(pattern, path) })
 }
 
-// IsOpen reports whether a path, in any form, is one of the face's public paths. The answer counts only for a path that
-// the dialect is the owner of: see Dialects.Owner.
+// IsOpen reports whether a path, in any form, is one of the face's public paths. The result is valid only for a path
+// that the dialect owns: see Dialects.Owner.
 func (d Dialect) IsOpen(path string) bool {
 	return slices.ContainsFunc(d.PublicPaths, func(pattern string) bool { return matches(pattern, path) })
 }

@@ -21,8 +21,9 @@ type Items interface {
 
 // ItemKeeper is a backend whose agent has a long-term store of its own. Optional.
 type ItemKeeper interface {
-	// Items returns it. Whoever may call the agent reaches all of it: it knows no tenants, and no namespaces of
-	// callers. It fails with not_supported where the agent's server has no store, and for what that cannot do.
+	// Items returns the agent's own long-term store. Every caller of the agent reaches all of it: it knows no tenants
+	// and no namespaces of callers. Items fails with not_supported if the agent's server has no store, and for
+	// operations that the server lacks.
 	Items() Items
 }
 
@@ -50,11 +51,11 @@ type ItemQuery struct {
 	Lost          OnLoss
 }
 
-// UnsupportedCapabilities is told, before anything is answered, that a field of a request means less than its document
-// says: an index without embeddings, a query that is answered by words alone. nil: not reported.
+// OnLoss is called, before a response is written, with a field that has less effect than its document says: an index
+// without embeddings, or a query that is answered by words only. It may be nil.
 type OnLoss func(mapping.Loss)
 
-// Approximated reports a field that is followed in part. It does nothing on a nil Lost.
+// Approximated reports a field that is only partly followed. It does nothing on a nil OnLoss.
 func (l OnLoss) Approximated(field string) {
 	if l != nil {
 		l(mapping.Loss{Field: field, Fate: mapping.Approximated})

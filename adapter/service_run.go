@@ -45,23 +45,23 @@ type Runs interface {
 	GetCall(ctx context.Context, ref RunRef, n int64) (AgentCall, error)
 }
 
-// RunRef names a run. An empty ThreadID means wherever it is.
+// RunRef names a run. An empty ThreadID matches any thread.
 type RunRef struct{ ThreadID, RunID string }
 
-// Cursor is a position in a run: the event Seq and the frame K within it. Everything after it is wanted. A reader
-// starts with the event at Seq when K >= 0 (it may hold further frames) and skips the frames up to K itself.
+// Cursor is a position in a run: the event Seq and the frame K within it. A reader gets everything after it. If K >= 0
+// the reader starts with the event at Seq, which may have further frames, and skips the frames up to K.
 type Cursor struct {
 	Seq   int64
 	K     int  // -1: the whole event was seen
 	Start bool // from the start of the run, or of the thread
 	Live  bool // only what comes from now on; an ended run ends at once
 	End   bool // only the end event: for callers that wait and read nothing else
-	// Checkpoint is a position of a run in place of Seq: after the event that made it, or the start of the run where it
-	// is none of the run's.
+	// Checkpoint is a position in a run in place of Seq: after the event that made the checkpoint, or the start of the
+	// run if the checkpoint is not one of the run's.
 	Checkpoint string
 }
 
-// RunRequest is a request for a run, in whatever dialect it came.
+// RunRequest is a request for a run in any dialect.
 type RunRequest struct {
 	ThreadID string // "": a stateless run on a thread of its own
 	Agent    string // config name or UUID of an agent or assistant; "": the default agent
@@ -70,13 +70,13 @@ type RunRequest struct {
 	Input    json.RawMessage
 	Messages json.RawMessage // Agent Protocol
 	HasInput bool            // input or messages were sent, and not null
-	// InputAnswers: the last human message of the input answers the question that the thread waits with, whatever it
-	// asks. Without it, only what an agent asks its user is answered so.
+	// InputAnswers makes the last human message of the input answer the thread's open question, whatever the question
+	// is. Without it, the message answers only a question that an agent asks its user.
 	InputAnswers bool `json:"-"`
 	ByClock      bool `json:"-"` // made by a cron: no client is there to answer
 	Command      *Command
-	// ParentAnswers: the caller is a graph that has been resumed and calls the agent once more from one of its nodes.
-	// They are the answers it was given, by the ids of questions. nil: it is no such call.
+	// ParentAnswers is set if the caller is a graph that was resumed and calls the agent again from one of its nodes.
+	// It holds the answers that the graph was given, by question id. It is nil otherwise.
 	ParentAnswers map[string]json.RawMessage `json:"-"`
 	Metadata      json.RawMessage
 	Config        json.RawMessage
@@ -97,13 +97,13 @@ type RunRequest struct {
 	RetriesSaid     bool // the client said so; else the agent's configuration holds
 	StrictResume    bool // an answer that is not exactly one to open questions is refused: rule.CheckStrictly
 	IdempotencyKey  string
-	// Request is what the IdempotencyKey stands for, where the rest was made of it and of the thread as it stood; nil:
-	// it stands for the rest.
+	// Request is the request that the IdempotencyKey stands for, if the other fields were derived from it and from the
+	// thread's state. If it is nil, the key stands for the other fields.
 	Request json.RawMessage `json:"-"`
 	Batch   string          // "i/n": run i of n that were asked for together, under one key
-	// Fields are the names of all documented fields the client sent, for the loss header.
+	// Fields are the names of all documented fields that the client sent, for the loss header.
 	Fields []string
-	// Means is what else the client sent, where the caller knows no names of fields.
+	// Means are further capabilities that the client used, if the caller does not know field names.
 	Means []mapping.Capability `json:",omitempty"`
 }
 

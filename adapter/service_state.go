@@ -31,13 +31,14 @@ type States interface {
 	// Runs and their logs stay.
 	DeleteHistory(ctx context.Context, threadID string) (int, error)
 
-	// GetInnerState asks the thread's agent for the state of a graph within its graph, as LangGraph's thread state. It
-	// is nil if there is none. deep is as of CopyReader.
+	// GetInnerState asks the thread's agent for the state of an inner graph, in the form of LangGraph's thread state.
+	// It returns nil if there is none. See CopyReader for deep.
 	GetInnerState(ctx context.Context, threadID string, at InnerPoint, deep bool) (json.RawMessage, error)
 	// InnerStateHistory asks the agent for such states, newest first.
 	InnerStateHistory(ctx context.Context, threadID string, at InnerPoint, q HistoryQuery) ([]json.RawMessage, error)
-	// UpdateInnerState lets the agent change such a state, and returns the checkpoint it made, as LangGraph's. Nothing
-	// is logged. 409 while a run is active, and if the agent's copy of the thread is not the newest state.
+	// UpdateInnerState makes the agent change such a state and returns the new checkpoint in LangGraph's form. Nothing
+	// is logged. It fails with 409 while a run is active, and if the agent's copy of the thread is not the newest
+	// state.
 	UpdateInnerState(ctx context.Context, threadID string, at InnerPoint, u StateUpdate) (json.RawMessage, error)
 }
 
@@ -61,12 +62,12 @@ type HistoryQuery struct {
 	Before   string // checkpoint id
 	Metadata json.RawMessage
 	At       string // only this checkpoint and its ancestors
-	// Tasks: the agent is asked for the tasks of its checkpoints, whose results are not logged. Where it cannot be
-	// asked, or takes long, the states have the tasks that the bridge knows of.
+	// Tasks asks the agent for the tasks of its checkpoints, because their results are not logged. If the agent cannot
+	// be asked or takes too long, the states have the tasks that the bridge knows.
 	Tasks bool
 }
 
-// ThreadState is a thread's state at a checkpoint, as LangGraph Server answers GET /threads/{thread_id}/state.
+// ThreadState is a thread's state at a checkpoint, as in LangGraph Server's response to GET /threads/{thread_id}/state.
 type ThreadState struct {
 	ThreadID   string
 	Values     json.RawMessage

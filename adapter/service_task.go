@@ -97,10 +97,10 @@ type Topics interface {
 	// ListTopics returns an agent's topics of a page, oldest first, as ListTasks does. Each is as of GetTopic.
 	ListTopics(ctx context.Context, agent string, p Page) (topics iter.Seq2[rule.Topic, error], total int, err error)
 
-	// Say makes an interaction. Words of a user answer the open question of the topic, if there is one. Otherwise they
-	// derive a task, whose steps are executed as those of any task. Derive true always makes a task, false never: the
-	// words are then appended to the topic's state, as those of other roles always are, and that is Conflict while a
-	// run is active.
+	// Say creates an interaction. A user's text answers the topic's open question, if there is one. Otherwise it
+	// derives a task, whose steps are executed like those of any task. If Derive is true, a task is always created. If
+	// it is false, none is: the text is appended to the topic's state, as messages of other roles always are. That
+	// fails with Conflict while a run is active.
 	Say(ctx context.Context, n InteractionRequest) (rule.Interaction, error)
 	GetInteraction(ctx context.Context, ref TopicRef, id string) (rule.Interaction, error)
 	// ListInteractions returns a topic's interactions, oldest first.
@@ -115,7 +115,7 @@ type TopicRequest struct {
 	IdempotencyKey  string
 }
 
-// InteractionRequest is something to be said in a topic.
+// InteractionRequest is a message for a topic.
 type InteractionRequest struct {
 	Ref             TopicRef
 	Role            rule.Role

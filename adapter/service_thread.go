@@ -64,7 +64,7 @@ type ThreadRequest struct {
 	IdempotencyKey string
 }
 
-// Superstep is one step of a history that is brought along.
+// Superstep is one step of the history that a new thread starts with.
 type Superstep struct{ Updates []StateUpdate }
 
 // ThreadPatch changes a thread; nil fields stay.
@@ -77,14 +77,15 @@ type ThreadPatch struct {
 	KeepLatest bool // with TTL: as of ThreadRequest
 }
 
-// ThreadSearch selects threads by their states, too.
+// ThreadSearch selects threads, also by their states.
 type ThreadSearch struct {
 	mapping.ThreadQuery
 	Values   json.RawMessage // containment
 	NoValues bool            // do not fill Values of the threads found
 }
 
-// ThreadStorage is what a thread takes of the database, in bytes of its own, without what the database adds to them.
+// ThreadStorage is the size of a thread in the database, in bytes, without the database's overhead. Exact is false if
+// only the newest events or files were counted.
 type ThreadStorage struct {
 	ThreadID string  `json:"thread_id"`
 	Events   Storing `json:"events"`    // its log
@@ -101,7 +102,7 @@ type Storing struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// FileVersion is a file as it is, or as it was before a run or a fork replaced or removed it.
+// FileVersion is the current version of a file, or one that a run or a fork replaced or removed.
 type FileVersion struct {
 	mapping.Artifact
 	Version int64  // names it on its thread
@@ -109,7 +110,7 @@ type FileVersion struct {
 	Fate    FileFate
 }
 
-// FileFate is what became of a version of a file.
+// FileFate says how a version of a file ended.
 type FileFate string
 
 const (
@@ -118,14 +119,13 @@ const (
 	FileOtherLine FileFate = "of another line"     // which the thread has left by a fork
 )
 
-// RecalledItems are the items that an agent was told of for one run. Their values are not kept: they may have changed
-// since.
+// RecalledItems are the items that an agent received for one run. Their values are not kept and may have changed since.
 type RecalledItems struct {
 	RunID string
 	Items []mapping.ItemName
 }
 
-// ReplayStart is where a reader of a thread's runs begins.
+// ReplayStart is the position where a reader of a thread's runs begins.
 type ReplayStart struct {
 	At          Cursor               // for Events: a run that begins after it, or none, is at work there
 	Checkpoints []mapping.Checkpoint // made up to there, in order

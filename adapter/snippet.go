@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// SnippetParams is a run as a program is to ask for it, on a thread of its own. Its texts are untrusted: programs hold
+// SnippetParams describes a run that a program requests, on a thread of its own. The texts are untrusted. Programs hold
 // them as data.
 type SnippetParams struct {
 	URL     string // of the bridge, without a slash at its end
@@ -21,8 +21,8 @@ type SnippetParams struct {
 	Words   string // what the input says, for dialects that take words
 }
 
-// Snippet is a program or a command that asks for a run, for people to copy. Where keys are asked for it takes one from
-// the environment variable APBRIDGE_KEY, and holds none.
+// Snippet is a program or command for people to copy that requests a run. If the bridge requires keys, it reads one
+// from the environment variable APBRIDGE_KEY and contains none.
 type Snippet struct {
 	ID       string `json:"-"` // its place on a page; no other program of any dialect has it
 	Language string `json:"language"`
@@ -30,7 +30,7 @@ type Snippet struct {
 	Text     string `json:"text"`
 }
 
-// Programs are those for the clients of one dialect.
+// Programs are the snippets for clients of one dialect.
 type Programs struct {
 	Dialect  string    `json:"dialect"`
 	Snippets []Snippet `json:"code"`

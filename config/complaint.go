@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Problem is one thing that is wrong with a configuration.
+// Problem is one mistake in a configuration.
 type Problem struct {
 	Where string // "apbridge.yaml:12", "environment APBRIDGE_LISTEN", "flag --listen"; "" where nothing was written
 	Key   string // "agents.legacy.url"; "" where no key is meant

@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// renamed has the new names of keys that were renamed before the first release.
+// renamed maps the names of keys before the first release to the current ones.
 var renamed = map[string]string{
 	"limits.bodies": "request_memory", "limits.depth": "max_json_depth", "limits.files": "max_files_per_request",
 	"limits.keys": "max_state_keys", "limits.states": "max_supersteps", "limits.prune": "max_prune_threads",
@@ -17,7 +17,7 @@ var renamed = map[string]string{
 	"upstream_threads": "delete_upstream_threads",
 }
 
-// suggestKey advises about the unknown key word of the mapping at key at: its new name, or what suggest says.
+// suggestKey returns advice about the unknown key word at key at: its new name, or else the advice of suggest.
 func suggestKey(at, word string, known []string) string {
 	for _, old := range []string{at[strings.LastIndexByte(at, '.')+1:] + "." + word, word} {
 		if name := renamed[old]; name != "" && slices.Contains(known, name) {

@@ -21,7 +21,7 @@ const (
 	Refused   Verb = "refused"  // nothing: the caller was not let to any operation
 )
 
-// Object is what something was done to.
+// Object is an object that an operation acted on.
 type Object struct {
 	Kind string `json:"kind"` // thread, run, cron…
 	ID   string `json:"id"`
@@ -96,14 +96,14 @@ func BeginAudited(ctx context.Context, kind string) (_ context.Context, done fun
 	return within, func(err error) { d.Also(within, one, kind, err) }
 }
 
-// Kind returns what SetAuditKind noted; "" for nothing.
+// Kind returns the kind set by SetAuditKind, or "".
 func (d *AuditRecord) Kind() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.kind
 }
 
-// Said returns the verb and the objects that were noted; verb is "" where none was.
+// Said returns the verb and the objects that were recorded. The verb is "" if none was.
 func (d *AuditRecord) Said() (verb Verb, objects []Object) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

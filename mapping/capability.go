@@ -62,7 +62,7 @@ func Partial(reason string) Support { return Support{Approximated, reason} }
 // None is the support for a capability that the agent does not get.
 func None(reason string) Support { return Support{Dropped, reason} }
 
-// PassedOn is the support for what the agent gets as it came.
+// PassedOn is the support for a capability that the agent gets unchanged.
 func PassedOn() Support { return Full("Passed to the agent unchanged.") }
 
 // Capabilities is what agents of a dialect support. A capability that is not listed is not supported.
@@ -106,8 +106,8 @@ func fieldsOf(like RequestField, names []string) []RequestField {
 	return list
 }
 
-// FieldFor is the first documented field of a kind of request with a meaning. Where no document names one, it is a
-// field with the name of the meaning itself, so that no loss stays without a name.
+// FieldFor returns the first documented field of a kind of request with a capability. If no document names one, it
+// returns a field with the name of the capability, so that every loss has a name.
 func FieldFor(documented []RequestField, request string, m Capability) RequestField {
 	for _, f := range documented {
 		if f.Request == request && f.Capability == m {
@@ -117,7 +117,7 @@ func FieldFor(documented []RequestField, request string, m Capability) RequestFi
 	return RequestField{Request: request, Name: strings.ReplaceAll(string(m), " ", "_"), Capability: m}
 }
 
-// For returns what becomes of the field in front of an agent that can be told so much.
+// For returns the support for the field by an agent with these capabilities.
 func (f *RequestField) For(agent Capabilities) Support {
 	if f.Capability == "" {
 		return f.Fixed

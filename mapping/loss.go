@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// DetectedByBridge are the capabilities whose losses the bridge finds itself, in whichever dialect a run is asked for:
-// a conversation or items that are too long for what an agent is told, and what messages hold that it is not told.
+// DetectedByBridge returns the capabilities whose losses the bridge detects itself, for requests of every dialect: a
+// conversation or items that are too long for the agent, and parts of messages that the agent does not get.
 func DetectedByBridge() []Capability {
 	return append([]Capability{CapTranscript, CapItems}, DetectedInMessages()...)
 }
 
-// DetectedInMessages are those of DetectedByBridge that messages of an input hold.
+// DetectedInMessages returns those capabilities of DetectedByBridge that are about messages in an input.
 func DetectedInMessages() []Capability {
 	return []Capability{CapLinks, CapParts, CapSpeaker, CapRemarks}
 }
@@ -26,9 +26,9 @@ type LossRow struct {
 	Reason  string `json:"reason"`
 }
 
-// UnsupportedFields returns the fields, among those sent in a kind of request, that the agent gets only approximately
-// or not at all. Fields that no document names are no losses. A limit of steps is one only where a smaller one replaces
-// it, which UnsupportedCapabilities finds.
+// UnsupportedFields returns those of the sent fields of a kind of request that the agent gets only approximately or not
+// at all. Undocumented fields are not losses. A recursion limit is a loss only if a smaller limit replaces it, which
+// UnsupportedCapabilities reports.
 func UnsupportedFields(documented []RequestField, request string, sent []string, agent Capabilities) []Loss {
 	var out []Loss
 	for i := range documented {
@@ -43,8 +43,8 @@ func UnsupportedFields(documented []RequestField, request string, sent []string,
 	return out
 }
 
-// UnsupportedCapabilities returns the losses of a kind of request by its capabilities, whatever its fields are called.
-// Each has the name of the field that FieldFor finds.
+// UnsupportedCapabilities returns the losses of a kind of request by capability. Each is named after the field that
+// FieldFor returns.
 func UnsupportedCapabilities(documented []RequestField, request string, meant []Capability, agent Capabilities) []Loss {
 	var out []Loss
 	for _, m := range meant {

@@ -1,14 +1,14 @@
 package mapping
 
-// UploadCursor is a mark in the uploads of a thread: the time of the newest one, as the store told it, in microseconds;
-// 0 stands before all. Uploads are compared with each other only, never with the clock of a process: one that came in
-// while a step was under way would fall before that step's end.
+// UploadCursor is a position in the uploads of a thread: the time of the newest one in microseconds, by the clock of
+// the store. 0 is before all uploads. Uploads are compared only with each other, never with a process's clock: an
+// upload that arrived during a step would otherwise seem to be older than the end of the step.
 type UploadCursor int64
 
-// Has reports whether the mark stands at or after the artifact.
+// Has reports whether the cursor is at or after the artifact.
 func (m UploadCursor) Has(a Artifact) bool { return a.ModifiedAt.UnixMicro() <= int64(m) }
 
-// With returns the mark moved on to the uploads of a list, too.
+// With returns the cursor moved forward to include the uploads of a list.
 func (m UploadCursor) With(list ...Artifact) UploadCursor {
 	for _, a := range list {
 		if !a.AgentCreated && !m.Has(a) {
@@ -18,7 +18,7 @@ func (m UploadCursor) With(list ...Artifact) UploadCursor {
 	return m
 }
 
-// Before returns the mark, moved back to just before the artifact where it stands later.
+// Before returns the cursor, moved back to just before the artifact if it is later.
 func (m UploadCursor) Before(a Artifact) UploadCursor {
 	return min(m, UploadCursor(a.ModifiedAt.UnixMicro()-1))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/guard"
 )
 
-// AdminRoutes are routes of the admin listener. They are taken without a key: a caller that reaches that listener may
-// see everything that belongs to no tenant.
+// AdminRoutes are the routes of the admin listener. They need no key: a caller that reaches that listener may see
+// everything that belongs to no tenant.
 type AdminRoutes struct {
 	Owns  func(path string) bool
 	Mount func(r *mux.Router)

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/guard"
 )
 
-// admissionGuard refuses requests while the bridge shuts down, or has more connections than it can serve. Those that
-// watch it are let in always.
+// admissionGuard refuses requests while the bridge shuts down or has more connections than it can serve. The bridge's
+// own operational paths, such as health and metrics, are always admitted.
 type admissionGuard struct {
 	refuser
 	ops         operations

@@ -24,7 +24,7 @@ type auditGuard struct {
 	does func(method, route, path string) (adapter.Effect, bool)
 }
 
-// auditor writes the lines of requests.
+// auditor writes the audit lines of requests.
 type auditor struct {
 	trusted trustedProxies
 	audit   *audit.Log // nil: there is none

@@ -127,7 +127,7 @@ func (g *memoryGuard) holdBody(r *http.Request) *heldBody {
 	return h
 }
 
-// memoryBudget is the memory as handlers see it that read more than a body.
+// memoryBudget is the memory as handlers see it that read more than a body. It implements adapter.MemoryBudget.
 type memoryBudget struct {
 	of       *bodyMemory
 	limits   Limits        // nil: there are none

@@ -43,7 +43,8 @@ type Options struct {
 	Failed func(code string)
 }
 
-// server is all pages, each a type of its own that has of the service what it uses. They are safe for concurrent use.
+// server serves all pages. Each page is a type that holds the parts of the service it uses. They are safe for
+// concurrent use.
 type server struct {
 	*renderer
 	runs        *runsPage

@@ -135,8 +135,8 @@ func (r commandResult) message(stepID, call string) json.RawMessage {
 	return m.json()
 }
 
-// PendingToolCall returns the id of the tool call that still waits for its result after an event of a task, given the
-// one that did before the event; "" for none.
+// PendingToolCall returns the id of the tool call that still waits for its result after an event of a task. before is
+// the id that waited before the event. It returns "" if none waits.
 func PendingToolCall(before string, ev *mapping.Event) string {
 	if ev.Head.Step == nil {
 		return before

@@ -169,7 +169,8 @@ func (x *execution) recall(ctx context.Context, words string) (items memory.Reca
 	return items, nil
 }
 
-// setPrompt sets what the agent of a new upstream task is told, by the agent's memory.history and memory.mode.
+// setPrompt sets the prompt and messages of a new upstream task according to the agent's memory.history and
+// memory.mode.
 func (x *execution) setPrompt(t *adapter.Assignment, said conversation, recalled memory.Recalled, access *memory.Access) {
 	cfg := &x.agent.Config.Memory
 	mode := rule.Transcript(cfg.History)

@@ -143,8 +143,8 @@ func (b *RunBuffer) trim() {
 	b.drop(from)
 }
 
-// readByAll returns how many entries, from the first, no follower needs any more; 0 while they are few, since to drop
-// some is to copy the others. A new follower may want the newest.
+// readByAll returns the number of entries, from the first, that no follower needs any more. It returns 0 while they are
+// few, because dropping some copies the others. A new follower may want the newest.
 func (b *RunBuffer) readByAll() int {
 	if len(b.places) == 0 || len(b.entries) < 2*bufferTail {
 		return 0
@@ -197,7 +197,7 @@ func (b *RunBuffer) wake() {
 	b.wakeLocked()
 }
 
-// signal is one waking of readers.
+// signal wakes readers once.
 type signal struct {
 	done chan struct{} // closed when it is rung
 	at   time.Time     // when that was; to be read after done
@@ -274,7 +274,7 @@ func (b *RunBuffer) own(n int) {
 	}
 }
 
-// cursor is how far a follower had got when it looked last. It is the buffer's to read and write.
+// cursor is the position that a follower had read up to. Only the buffer uses it.
 type cursor struct{ seq int64 }
 
 // follow is called by a reader that wants every entry after seq as it comes, before it flushes and reads; a call of

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// threadSignals wake readers that wait for something to happen on a thread. Safe for concurrent use; the zero value is
+// threadSignals wakes readers that wait for activity on a thread. It is safe for concurrent use. The zero value is
 // ready.
 type threadSignals struct {
 	mu sync.Mutex
@@ -20,7 +20,7 @@ type threadSignal struct {
 	users  int
 }
 
-// enter returns a thread's signal; leave must follow.
+// enter returns a thread's signal. The caller must call leave.
 func (b *threadSignals) enter(threadID string) *threadSignal {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -46,15 +46,15 @@ func (b *threadSignals) leave(threadID string) {
 	}
 }
 
-// next is closed at the next notification.
+// next returns a channel that is closed at the next notification.
 func (b *threadSignals) next(one *threadSignal) <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return one.rung
 }
 
-// beside is closed at the next notification that is not for a run alone: readers of the run hear of what is published
-// of it by its buffer.
+// beside returns a channel that is closed at the next notification that is not only about the run. Readers of the run
+// learn about published entries from its buffer.
 func (b *threadSignals) beside(one *threadSignal, runID string) <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -66,8 +66,7 @@ func (b *threadSignals) beside(one *threadSignal, runID string) <-chan struct{} 
 	return rung
 }
 
-// notify wakes the readers of a thread. runID is the run that something was published of, where nothing else has
-// happened.
+// notify wakes the readers of a thread. runID is the run whose entries were published, if nothing else happened.
 func (b *threadSignals) notify(threadID, runID string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,7 +75,7 @@ func (b *threadSignals) notify(threadID, runID string) {
 	}
 }
 
-// notifyAll wakes the readers of every thread, as for something that no run alone did.
+// notifyAll wakes the readers of every thread, as after an event that is about no single run.
 func (b *threadSignals) notifyAll() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -85,7 +84,7 @@ func (b *threadSignals) notifyAll() {
 	}
 }
 
-// notify is called with the lock of signals held.
+// notify must be called with the lock of threadSignals held.
 func (one *threadSignal) notify(runID string) {
 	close(one.rung)
 	one.rung = make(chan struct{})
@@ -97,29 +96,30 @@ func (one *threadSignal) notify(runID string) {
 	}
 }
 
-// WakeThread wakes readers that wait for something to happen on a thread.
+// WakeThread wakes readers that wait for activity on a thread.
 func (l *Log) WakeThread(threadID string) { l.signals.notify(threadID, "") }
 
-// Waiter hears of a thread what happens in this process: that it is made, runs that wait, begin, are parked or end,
-// their entries, updates. Of other processes it hears what is logged of runs whose log is held here (Log.Retain), that
-// a run leaves the thread while others wait there, and the end of an update. Used by one goroutine; Leave must follow.
+// Waiter waits for activity on a thread. It reports what happens in this process: the thread's creation, state updates,
+// entries of its runs, and runs that are queued, begin, are parked or end. Of other processes it reports entries of
+// runs whose log is retained here (Log.Retain), a run that leaves the thread while others wait there, and the end of an
+// update. It is used by one goroutine, which must call Leave.
 type Waiter struct {
 	log    *Log
 	thread string
 	signal *threadSignal
 }
 
-// Watch begins to hear of a thread.
+// Watch starts waiting for activity on a thread.
 func (l *Log) Watch(threadID string) Waiter { return Waiter{l, threadID, l.signals.enter(threadID)} }
 
-// Next returns a channel that is closed when something happens. Call it before looking at the thread.
+// Next returns a channel that is closed at the next activity. Call it before looking at the thread.
 func (w Waiter) Next() <-chan struct{} { return w.log.signals.next(w.signal) }
 
-// Wait returns, with nil, when rung is closed or the thread should be looked at without that, and as soon as ctx ends,
-// with its cause.
-func (w Waiter) Wait(ctx context.Context, rung <-chan struct{}) error {
-	return pause.Until(ctx, w.log.threadPoll, rung)
+// Wait returns nil when changed is closed or when it is time to look at the thread anyway. It returns the cause of
+// ctx's end as soon as ctx ends.
+func (w Waiter) Wait(ctx context.Context, changed <-chan struct{}) error {
+	return pause.Until(ctx, w.log.threadPoll, changed)
 }
 
-// Leave ends the watch.
+// Leave stops waiting.
 func (w Waiter) Leave() { w.log.signals.leave(w.thread) }

@@ -6,13 +6,12 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// base is what the parts of a Store share: the database, and what operations of several nouns do.
+// base is shared by the parts of a Store: the database, and operations that concern several nouns.
 type base struct {
 	DB    *sqldb.DB
 	Owner string // id of this process in leases
-	// Keys are those of runs' rows, which appends ask for again and again. Only operations that write fill it, after
-	// their commit, and deletions empty it: on SQLite a key number may be used again for another row. The id of a run
-	// is never used again.
+	// Keys caches the row keys of runs, which appends need often. Only writing operations fill it, after their commit.
+	// Deletions empty it, because SQLite may reuse the key of a deleted row. Run ids are never reused.
 	Keys   *lru.Cache[string, runKey]
 	Quotas *tables.Quotas
 	bells
@@ -28,7 +27,7 @@ type runKey struct {
 // keysKept bounds the cache of keys: about 2 MB when full.
 const keysKept = 8192
 
-// newBase returns a base with an empty cache of keys, and with bells that have not rung.
+// newBase returns a base with an empty cache of keys and without pending notifications.
 func newBase(db *sqldb.DB, quotas *tables.Quotas) *base {
 	keys, err := lru.New[string, runKey](keysKept)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// objectOrEmpty returns JSON as a parameter of a column that holds an object: {} for none.
+// objectOrEmpty returns JSON as a parameter of a column that holds an object. Empty JSON becomes {}.
 func objectOrEmpty(raw json.RawMessage) []byte {
 	if len(raw) == 0 || string(raw) == "null" {
 		return []byte("{}")
@@ -17,7 +17,7 @@ func objectOrEmpty(raw json.RawMessage) []byte {
 	return raw
 }
 
-// keyOrNull returns a surrogate key as a parameter; 0 is NULL.
+// keyOrNull returns a surrogate key as a parameter. 0 becomes NULL.
 func keyOrNull(key int64) any {
 	if key == 0 {
 		return nil
@@ -33,13 +33,13 @@ func notNull(b []byte) []byte {
 	return b
 }
 
-// encode returns v as JSON without HTML escapes: what agents and clients wrote keeps its letters.
+// encode returns v as JSON without HTML escapes, so that texts keep their characters.
 func encode(v any) ([]byte, error) { return rawjson.Encode(v) }
 
 // usualHead is what the heads of most events fit into, in bytes.
 const usualHead = 384
 
-// encodeHead returns a head as JSON, nil for one that says nothing, as that of a token does.
+// encodeHead returns a head as JSON, or nil for an empty one, such as a token's.
 func encodeHead(h *mapping.Head) ([]byte, error) {
 	b, err := h.AppendJSON(make([]byte, 0, usualHead))
 	if len(b) == 2 {
@@ -48,7 +48,7 @@ func encodeHead(h *mapping.Head) ([]byte, error) {
 	return b, err
 }
 
-// encodeInterrupts returns questions as JSON, nil for none.
+// encodeInterrupts returns questions as JSON, or nil if there are none.
 func encodeInterrupts(list []mapping.Interrupt) ([]byte, error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -56,7 +56,7 @@ func encodeInterrupts(list []mapping.Interrupt) ([]byte, error) {
 	return encode(list)
 }
 
-// encodeFault returns a failure as JSON, nil for none.
+// encodeFault returns a failure as JSON, or nil if there is none.
 func encodeFault(f *mapping.Fault) ([]byte, error) {
 	if f == nil {
 		return nil, nil
@@ -64,7 +64,7 @@ func encodeFault(f *mapping.Fault) ([]byte, error) {
 	return encode(f)
 }
 
-// decode reads a column written by Encode; NULL leaves v as it is.
+// decode reads a column written by encode. NULL leaves v unchanged.
 func decode(b []byte, v any) error {
 	if len(b) == 0 {
 		return nil
@@ -72,8 +72,8 @@ func decode(b []byte, v any) error {
 	return json.Unmarshal(b, v)
 }
 
-// fillKeys returns base with those keys of extra that it lacks; base keeps its bytes. A key that extra has twice is
-// added twice, so that its later value counts, as everywhere.
+// fillKeys returns base with the keys of extra that it lacks. The bytes of base are unchanged. A key that extra has
+// twice is added twice, so that its later value counts, as in the rest of the code.
 func fillKeys(base, extra json.RawMessage) (json.RawMessage, error) {
 	if len(extra) == 0 {
 		return objectOrEmpty(base), nil

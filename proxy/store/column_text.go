@@ -10,8 +10,7 @@ func sealedText(t *sqldb.Tx, text, column string, row ...any) any {
 	return textBytes(text)
 }
 
-// textBytes is text as a parameter of a column of bytes. Unlike []byte(s) it takes no copy of a long text on SQLite,
-// which keeps the same bytes.
+// textBytes is text as a parameter of a column of bytes. Unlike []byte(s), it does not copy a long text on SQLite.
 type textBytes string
 
 // BytesValue returns the argument for PostgreSQL (pgtype.BytesValuer).

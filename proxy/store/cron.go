@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Crons is the crons, by which runs are made at set times. It makes no run and reads no schedule.
+// Crons keeps the crons that create runs at set times. It creates no run and parses no schedule.
 type Crons struct {
 	base *base
 	most int // of a tenant; 0: any number
@@ -126,7 +126,7 @@ func (s *Crons) Delete(ctx context.Context, id string) error {
 	})
 }
 
-// CronQuery selects crons; empty fields select all.
+// CronQuery selects crons. Empty fields match all.
 type CronQuery struct {
 	Agent, Assistant, ThreadID string
 	Enabled                    *bool
@@ -210,8 +210,8 @@ func (s *Crons) Due(ctx context.Context, limit int) (list []mapping.Cron, now, n
 	return list, now, next, err
 }
 
-// Later lists the crons whose tick is to come, and those without one whose end is to come, with what Ticked and their
-// schedules need. now is the time. All tenants.
+// Later lists the crons whose tick is in the future, and those without a tick whose end is in the future, with the
+// fields that Ticked and schedules need. now is the current time. It covers all tenants.
 func (s *Crons) Later(ctx context.Context) (list []mapping.Cron, now time.Time, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		list = nil

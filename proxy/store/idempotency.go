@@ -15,11 +15,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Requests remembers the result of each request with an Idempotency-Key. The operation that makes something asks for
-// the key in its own transaction, so that only one of two requests makes it.
+// Requests remembers the result of each request with an Idempotency-Key. An operation that creates an object claims the
+// key in its own transaction, so that only one of two requests creates it.
 type Requests struct{ base *base }
 
-// keysKeptFor is how long the outcome of a request with an Idempotency-Key is remembered at least.
+// keysKeptFor is the minimum time for which the result of a request with an Idempotency-Key is remembered.
 const keysKeptFor = 24 * time.Hour
 
 // longestKey bounds a client's key, in bytes.
@@ -33,15 +33,16 @@ func CheckIdempotencyKey(text string) error {
 	return nil
 }
 
-// IdempotencyKey is an Idempotency-Key with what it is bound to beside the tenant: what kind of thing is made where,
-// and the sum of the request. The zero Key is none.
+// IdempotencyKey is a client's Idempotency-Key together with the kind and place of the object it creates (Route) and
+// the checksum of the request. The zero value is no key.
 type IdempotencyKey struct {
 	Text, Route string
 	Sum         []byte
 }
 
-// NewIdempotencyKey returns a client's key, bound to what is made where and to the request; without a text it is zero.
-// The route is a matter of what is made: a run that was asked for with wait is found again by a request that streams.
+// NewIdempotencyKey returns a client's key for a route and a request. It returns the zero value if text is "". The
+// route depends on the created object and not on the endpoint: a streaming request finds the run that a waiting request
+// created.
 func NewIdempotencyKey(text, route string, request any) IdempotencyKey {
 	if text == "" {
 		return IdempotencyKey{}
@@ -54,8 +55,8 @@ func NewIdempotencyKey(text, route string, request any) IdempotencyKey {
 	return IdempotencyKey{Text: text, Route: route, Sum: sum[:]}
 }
 
-// Of returns the key as that of a principal. One that sees nothing of others' things has keys of its own, since it
-// would be told of theirs, or be refused for them.
+// Of returns the key of a principal. A principal with scope own has keys of its own. Otherwise it would get the results
+// of others' requests, or be refused because of them.
 func (k IdempotencyKey) Of(p mapping.Principal) IdempotencyKey {
 	if k.Text != "" && p.Own {
 		sum := sha256.Sum256([]byte(p.ID))
@@ -64,12 +65,12 @@ func (k IdempotencyKey) Of(p mapping.Principal) IdempotencyKey {
 	return k
 }
 
-// ErrKeyReused refuses another request under a key.
+// ErrKeyReused refuses another request with a key that was used before.
 var ErrKeyReused error = mapping.Errorf(mapping.Invalid, mapping.CodeKeyReused,
 	"This Idempotency-Key was sent with another request before. Use a fresh key for a new request.")
 
-// Remembered returns what an earlier request with the key made; ok is false where there was none. Another request under
-// the same key is Invalid.
+// Remembered returns the id of the object that an earlier request with the key created. ok is false if there was no
+// such request. If the earlier request was a different one, it fails with Invalid.
 func (s *Requests) Remembered(ctx context.Context, k IdempotencyKey) (made string, ok bool, err error) {
 	if k.Text == "" {
 		return "", false, nil
@@ -81,7 +82,7 @@ func (s *Requests) Remembered(ctx context.Context, k IdempotencyKey) (made strin
 	return made, ok, err
 }
 
-// recallKey is Remembered within an operation.
+// recallKey is Remembered within a transaction.
 func recallKey(t *sqldb.Tx, tenant string, k IdempotencyKey) (made string, ok bool, err error) {
 	if k.Text == "" {
 		return "", false, nil
@@ -98,8 +99,9 @@ func recallKey(t *sqldb.Tx, tenant string, k IdempotencyKey) (made string, ok bo
 	return made, err == nil, err
 }
 
-// claimKey notes what a request is about to make, in place of an expired note, and returns "". Where there is a note of
-// an earlier request it returns what that one made. Of two requests at once one waits for the other.
+// claimKey records the object that a request is about to create and returns "". An expired record is replaced. If an
+// earlier request has a record, it returns the id of that request's object. Of two concurrent requests, one waits for
+// the other.
 func claimKey(t *sqldb.Tx, who mapping.Principal, k IdempotencyKey, making string) (made string, err error) {
 	if k.Text == "" {
 		return "", nil
@@ -116,7 +118,7 @@ func claimKey(t *sqldb.Tx, who mapping.Principal, k IdempotencyKey, making strin
 	return made, err
 }
 
-// rememberKey notes what a request made, in place of any earlier note.
+// rememberKey records the object that a request created and replaces any earlier record.
 func rememberKey(t *sqldb.Tx, who mapping.Principal, k IdempotencyKey, made string) error {
 	if k.Text == "" {
 		return nil

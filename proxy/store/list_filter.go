@@ -6,7 +6,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// picker applies offset and limit to what passed a filter.
+// picker applies offset and limit to the rows that passed a filter.
 type picker struct{ Limit, Offset, seen, taken int }
 
 // Take counts a row that passed the filter, and reports whether it is on the page.
@@ -22,7 +22,7 @@ func (p *picker) Take() bool {
 // Full reports whether the page has as many rows as Limit.
 func (p *picker) Full() bool { return p.Limit > 0 && p.taken >= p.Limit }
 
-// containing returns the filter of a metadata search: nil when all pass.
+// containing returns the filter of a metadata search, or nil if every row passes.
 func containing(want json.RawMessage) func(json.RawMessage) bool {
 	if len(want) == 0 || string(want) == "{}" || string(want) == "null" {
 		return nil

@@ -18,9 +18,8 @@ const (
 	wholeList = math.MaxInt
 )
 
-// longList is a list of rows that may be many and long. Which rows it has is decided at once. As many of them as there
-// is room for are kept as they were read; of those after them only the ids are, by which they are read again when the
-// list comes to them.
+// longList is a list of rows that may be many and long. Its ids are fixed when it is made. It keeps rows in memory
+// while there is room. Of the others it keeps only the ids and reads the rows again when the list reaches them.
 type longList[R any] struct {
 	Room int // bytes that may still be kept
 	Rows []R // of the first ids
@@ -39,7 +38,7 @@ func (l *longList[R]) Add(id string, row R, size int) {
 	l.ids = append(l.ids, id)
 }
 
-// readRow reads a row anew; sql.ErrNoRows, or NotFound, says that it has gone.
+// readRow reads a row again. sql.ErrNoRows or NotFound means that it was deleted.
 type readRow[R any] func(t *sqldb.Tx, id string) (row R, size int, err error)
 
 // Each yields the rows in their order. Those that are read again are as they are by then, and those that have gone are
@@ -85,12 +84,12 @@ func readAgain[R any](ctx context.Context, db *sqldb.DB, ids []string, read read
 	return rows, left, err
 }
 
-// firstColumns reads the first columns of a row of so many, and passes over the others, which may be long.
+// firstColumns reads the first columns of a row with width columns and skips the others, which may be long.
 func firstColumns(scan func(...any) error, width int, dest ...any) error {
 	return scan(append(dest, make([]any, width-len(dest))...)...)
 }
 
-// failedList returns a list that cannot be read: it yields err and nothing else.
+// failedList returns a list that yields only err.
 func failedList[R any](err error) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
 		var none R

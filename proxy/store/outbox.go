@@ -9,8 +9,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Outbox is the completion hooks that are to be delivered, until a while after they were. The sender of webhooks calls
-// it.
+// Outbox holds the completion hooks that are due or were delivered recently. The sender of webhooks calls it.
 type Outbox struct{ base *base }
 
 // Webhook is a row to be written to the outbox.
@@ -37,7 +36,7 @@ type Delivery struct {
 // Dead reports whether the delivery was given up.
 func (d Delivery) Dead() bool { return !d.Done.IsZero() && d.Error != "" }
 
-// addWebhook writes the outbox row of an ending run. The doorbell is rung once it is committed.
+// addWebhook writes the outbox row of an ending run. The sender is notified once it is committed.
 func (b *base) addWebhook(t *sqldb.Tx, at runKey, runID string, w *Webhook) error {
 	if w == nil {
 		return nil
@@ -82,8 +81,8 @@ func (s *Outbox) Claim(ctx context.Context, limit int, lease time.Duration, acce
 	return list, 0, err
 }
 
-// LongestDeliveryWait is the longest time between two attempts, leases included. A delivery that is due later was put
-// off when the clock was ahead.
+// LongestDeliveryWait is the longest time between two attempts, including leases. A delivery that is due later was
+// scheduled while the clock was ahead.
 const LongestDeliveryWait = time.Hour
 
 // takeBack has deliveries attempted that were put off when the clock was ahead.

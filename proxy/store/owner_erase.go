@@ -9,13 +9,13 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// EraseThread is Threads.Delete that leaves nothing: webhooks and idempotency keys go with it.
+// EraseThread is Threads.Delete that also removes webhooks and idempotency keys.
 func (s *Owners) EraseThread(ctx context.Context, id string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error { return s.base.deleteThread(ctx, t, id, eraseThreadTraces) })
 }
 
-// eraseThreadTraces removes what a thread has left in tables that it does not take along: webhooks and idempotency
-// keys.
+// eraseThreadTraces removes the rows of a thread in tables without a cascading reference to it: webhooks and
+// idempotency keys.
 func eraseThreadTraces(t *sqldb.Tx, thread int64) error {
 	return putAll(t, []string{
 		`DELETE FROM outbox WHERE tenant = (SELECT tenant FROM threads WHERE id = $1) AND run_id IN (SELECT run_id FROM runs WHERE thread = $1)`,
@@ -35,8 +35,8 @@ func (s *Owners) EraseTraces(ctx context.Context, id string) error {
 	})
 }
 
-// EraseTask removes a task that has no runs, with its requests, also one on another's thread. It returns false if the
-// task has runs.
+// EraseTask removes a task without runs and its requests, even if the task is on another owner's thread. It returns
+// false if the task has runs.
 func (s *Owners) EraseTask(ctx context.Context, id string) (removed bool, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		removed, err = eraseTask(t, tables.TenantOf(ctx), id)
@@ -63,7 +63,8 @@ func eraseTask(t *sqldb.Tx, tenant, id string) (removed bool, err error) {
 	return true, putAll(t, []string{`DELETE FROM requests WHERE task = $1`, `DELETE FROM tasks WHERE id = $1`}, key)
 }
 
-// EraseRest removes the webhooks and idempotency keys of an owner that are left when everything that they name is gone.
+// EraseRest removes the webhooks and idempotency keys of an owner that are left after everything they refer to was
+// removed.
 func (s *Owners) EraseRest(ctx context.Context, owner string) (hooks, keys int64, err error) {
 	o := ownerOf(ctx, owner)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
@@ -76,10 +77,10 @@ func (s *Owners) EraseRest(ctx context.Context, owner string) (hooks, keys int64
 	return hooks, keys, err
 }
 
-// counterLimits are the limits in counterTables, by the names that package limit gives them.
+// counterLimits are the limits in counterTables, named as in package limit.
 var counterLimits = []string{"requests", "runs", "streams", "upload", tables.QuotaThreads, tables.QuotaCrons, tables.QuotaItems, tables.QuotaFiles, tables.QuotaDisk}
 
-// EraseCounts removes how much a key has used of its limits.
+// EraseCounts removes the usage counts of a key.
 func (s *Owners) EraseCounts(ctx context.Context, key string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		for _, table := range counterTables {

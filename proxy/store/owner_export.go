@@ -42,15 +42,14 @@ func (s *Owners) rows(ctx context.Context, o ownerID, p *ownedTable, to func(tab
 	return nil
 }
 
-// OwnedFile is a file of a thread, or an older version of one.
+// OwnedFile is a version of a file of a thread.
 type OwnedFile struct {
 	ThreadID, Path, ArtifactID string
 	Size                       int64
 	key, blob                  int64
 }
 
-// Files returns some files of an owner's threads, those that come after one of them; the zero OwnedFile is before the
-// first.
+// Files returns some files of an owner's threads that come after behind. The zero OwnedFile comes before the first.
 func (s *Owners) Files(ctx context.Context, owner string, behind OwnedFile) (list []OwnedFile, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		list = nil
@@ -65,10 +64,10 @@ func (s *Owners) Files(ctx context.Context, owner string, behind OwnedFile) (lis
 	return list, err
 }
 
-// errFileRemoved is of a file that was removed while it was read.
+// errFileRemoved means that a file was removed while it was read.
 var errFileRemoved = errors.New("a file was removed while it was read")
 
-// FileBytes calls a function with the bytes of a file, piece by piece.
+// FileBytes calls a function with the bytes of a file, in pieces.
 func (s *Owners) FileBytes(ctx context.Context, f OwnedFile, to func([]byte) error) error {
 	left, piece := f.Size, sqldb.Buffer{}
 	for n := 0; left > 0; n++ {

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// ownerID is the principal whose data is meant.
+// ownerID identifies the principal that owns the data.
 type ownerID struct{ Tenant, ID string }
 
 func (o ownerID) args() []any { return []any{o.Tenant, o.ID} }

@@ -6,20 +6,20 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// ownedPage is how many ids a list has at the most.
+// ownedPage is the maximum number of ids in a list.
 const ownedPage = 256
 
-// Threads returns ids of the owner's threads, the oldest first, that come after one of them.
+// Threads returns ids of the owner's threads after behind, oldest first.
 func (s *Owners) Threads(ctx context.Context, owner, behind string) ([]string, error) {
 	return s.ids(ctx, `SELECT r.thread_id FROM threads r WHERE r.tenant = $1 AND r.owner = $2 AND r.thread_id > $3 ORDER BY r.thread_id LIMIT $4`, owner, behind)
 }
 
-// Crons returns ids of crons that the owner made, in the same way.
+// Crons returns ids of the owner's crons after behind, oldest first.
 func (s *Owners) Crons(ctx context.Context, owner, behind string) ([]string, error) {
 	return s.ids(ctx, `SELECT r.cron_id FROM crons r WHERE r.tenant = $1 AND r.owner = $2 AND r.cron_id > $3 ORDER BY r.cron_id LIMIT $4`, owner, behind)
 }
 
-// Assistants returns ids of assistants that the owner made, in the same way.
+// Assistants returns ids of the owner's assistants after behind, oldest first.
 func (s *Owners) Assistants(ctx context.Context, owner, behind string) ([]string, error) {
 	return s.ids(ctx, `SELECT r.assistant_id FROM assistants r WHERE r.tenant = $1 AND r.owner = $2 AND r.assistant_id > $3 ORDER BY r.assistant_id LIMIT $4`, owner, behind)
 }
@@ -37,16 +37,16 @@ func (s *Owners) ids(ctx context.Context, text, owner, behind string) (list []st
 	return list, err
 }
 
-// Guest is a run, or a task that has none, that the owner made on a thread of another's.
+// Guest is a run, or a task without runs, that the owner created on another owner's thread.
 type Guest struct{ ThreadID, ID string }
 
-// GuestRuns returns runs of the owner's on threads of others, after one of them.
+// GuestRuns returns the owner's runs on threads of others, after behind.
 func (s *Owners) GuestRuns(ctx context.Context, owner, behind string) ([]Guest, error) {
 	return s.guests(ctx, `SELECT h.thread_id, r.run_id FROM runs r JOIN threads h ON h.id = r.thread
  WHERE r.tenant = $1 AND r.owner = $2 AND h.owner <> $2 AND r.run_id > $3 ORDER BY r.run_id LIMIT $4`, owner, behind)
 }
 
-// GuestTasks returns tasks of the owner's on threads of others, after one of them.
+// GuestTasks returns the owner's tasks on threads of others, after behind.
 func (s *Owners) GuestTasks(ctx context.Context, owner, behind string) ([]Guest, error) {
 	return s.guests(ctx, `SELECT h.thread_id, r.task_id FROM tasks r JOIN threads h ON h.id = r.thread
  WHERE r.tenant = $1 AND r.owner = $2 AND h.owner <> $2 AND r.task_id > $3 ORDER BY r.task_id LIMIT $4`, owner, behind)

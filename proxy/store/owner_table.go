@@ -1,6 +1,7 @@
 package store
 
-// ownedTable is what a table has of an owner: the rows r that where selects, with the tenant as $1 and the owner as $2.
+// ownedTable describes the rows of one table that belong to an owner: the rows r that match where, with the tenant as
+// $1 and the owner as $2.
 type ownedTable struct {
 	kind   string // what people call the rows; "": they belong to other rows, and are not counted
 	table  string
@@ -30,7 +31,7 @@ const (
  UNION SELECT assistant_id FROM assistants WHERE tenant = $1 AND owner = $2`
 )
 
-// ownedTables are all that a database keeps of an owner. TestEveryTableHasAnOwnerOrNone holds them to the migrations.
+// ownedTables lists all tables with data of an owner. TestEveryTableHasAnOwnerOrNone compares them with the schema.
 var ownedTables = []ownedTable{
 	{"threads", "threads", ownedRows, `length(r.metadata) + length(r.config) + coalesce(length(r.interrupts), 0)`, "created_us", "updated_us"},
 	{"", "thread_seq", onOwnedThreads, "", "", ""},
@@ -56,11 +57,11 @@ var ownedTables = []ownedTable{
 	{"idempotency keys", "idempotency", ownedKeys, `length(r.key_text)`, "created_us", "created_us"},
 }
 
-// dependentTables are tables whose rows are of other tables' rows: the bytes of files, and what searches look for.
+// dependentTables are tables whose rows belong to rows of other tables: the bytes of files, and search indexes.
 var dependentTables = []string{"blobs", "chunks", "item_tokens", "item_members"}
 
-// counterTables are the tables with counts of keys by their names, which EraseCounts empties.
+// counterTables are the tables with usage counts by key, which EraseCounts empties.
 var counterTables = []string{"quota_counts", "rates"}
 
-// sharedTables are the tables that hold nothing of a principal: processes, versions, what agents say of themselves.
+// sharedTables are the tables without data of a principal: processes, versions, and facts about agents.
 var sharedTables = []string{"processes", "commits", "goose_db_version", "agents_seen", "agent_facts", "secrets", "item_index"}

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Rates are the rates that the bridges of one database share: see limit.Ledger. They belong to no tenant. Package limit
-// knows how high a rate is.
+// Rates holds the rate limits that the bridges of one database share: see limit.Ledger. They belong to no tenant.
+// Package limit knows the rates themselves.
 type Rates struct{ base *base }
 
 // clockSetBack is by how many microseconds a line is used up beyond the present where the clock was set back.

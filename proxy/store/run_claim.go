@@ -30,9 +30,9 @@ type Claimed struct {
 	Running time.Duration
 }
 
-// ClaimNext claims the oldest run that may start now: pending and due, first in its thread, nothing active there, agent
-// not in full; or one whose owner's lease has ended. All tenants. c is nil when there is none; next is when the
-// earliest delayed run is due (zero: none).
+// ClaimNext claims the oldest run that may start now: it is pending and due, first in its thread, nothing is active
+// there, and its agent is not in full. A run whose owner's lease has expired may start, too. It covers all tenants. c
+// is nil if there is no such run. next is the time at which the earliest delayed run is due, zero if there is none.
 func (s *Claims) ClaimNext(ctx context.Context, full []string) (c *Claimed, next time.Time, err error) {
 	// Looking does not take the writer's time; what was seen is looked at again there.
 	var due int64
@@ -225,7 +225,7 @@ func (s *Claims) claim(t *sqldb.Tx, key int64, taken bool) (*Claimed, error) {
 	return &Claimed{Run: row.Run, Thread: th.Thread, AdditionalInput: task.AdditionalInput, Fence: row.fence, Logged: logged, Taken: taken, From: from, Running: running}, nil
 }
 
-// ClaimParked takes a parked run for its next step. Conflict when it is not parked any more.
+// ClaimParked claims a parked run for its next step. It fails with Conflict if the run is not parked any more.
 func (s *Claims) ClaimParked(ctx context.Context, runID string) (c *Claimed, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := lockRun(t, tables.ScopeOf(ctx), "", runID)
@@ -278,7 +278,8 @@ func (s *base) noteStop(t *sqldb.Tx, row *runRow, action, reason string) error {
 	return t.Put(`UPDATE runs SET stop = $2, cancel_reason = $3 WHERE id = $1 AND stop NOT LIKE 'rollback%'`, row.key, action, reason)
 }
 
-// ListHeld returns run id → fence of the runs that this process holds: those it executes, or should. All tenants.
+// ListHeld returns the fences of the runs that this process holds, by run id. It executes them or should. It covers all
+// tenants.
 func (s *Claims) ListHeld(ctx context.Context) (map[string]int64, error) {
 	found := make(map[string]int64)
 	err := s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {

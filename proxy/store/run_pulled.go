@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// PolledRun is an active run whose steps a client has to ask for, without what it was made by.
+// PolledRun is an active run whose steps a client has to request, without the request that created it.
 type PolledRun struct {
 	ID, ThreadID  string
 	Agent         string

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// RunSummary is how a run stands, read at one moment.
+// RunSummary is the state of a run at one moment.
 type RunSummary struct {
 	Run     mapping.Run
 	Thread  mapping.Thread

@@ -9,13 +9,13 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Secrets are what the bridges over one database sign with.
+// Secrets holds the signing secrets that the bridges of one database share.
 type Secrets struct{ base *base }
 
-// secretBytes is the size of a secret, that of a key of HMAC-SHA256.
+// secretBytes is the size of a secret, which is the key size of HMAC-SHA256.
 const secretBytes = 32
 
-// Get returns the secret of a name, which is made at the first call. It belongs to no tenant.
+// Get returns the secret with a name and creates it at the first call. It belongs to no tenant.
 func (s *Secrets) Get(ctx context.Context, name string) (value []byte, err error) {
 	read := func(t *sqldb.Tx) error {
 		return t.Get(`SELECT value FROM secrets WHERE name = $1`, sqldb.In{name}, sqldb.Out{sqldb.Unsealed(&value, colSecretValue, name)})

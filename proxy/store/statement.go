@@ -20,11 +20,11 @@ func tuples(rows, width int) string {
 	return b.String()
 }
 
-// filledMost keeps a filled list below the number of parameters that databases take.
+// filledMost keeps a padded list below the maximum number of parameters of the databases.
 const filledMost = 1 << 14
 
-// filledUp returns values with the last repeated until their number is a power of two. IN does not mind, and lists of
-// any length make few texts: connections keep each one prepared.
+// filledUp returns values, padded with the last one until their number is a power of two. IN ignores duplicates, and
+// lists of any length then need few statements. Connections keep each statement prepared.
 func filledUp(values []string) []string {
 	if len(values) == 0 {
 		return nil

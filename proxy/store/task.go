@@ -187,14 +187,14 @@ func taskExtra(t *sqldb.Tx, sc tables.Scope, id string) (key int64, additional j
 	return key, additional, noTask(err, id)
 }
 
-// TaskHead is how far a task has come: all that a process needs to know whether others did something with it.
+// TaskHead is the progress of a task: all that a process needs to detect changes by other processes.
 type TaskHead struct {
 	HandOuts int    // how many steps were handed out
 	Runs     int    // how many there are
 	Newest   string // run, "" for none
 }
 
-// Head returns how far a task has come.
+// Head returns the progress of a task.
 func (s *Tasks) Head(ctx context.Context, id string) (tip TaskHead, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return noTask(t.Get(`SELECT k.cursor_n, (SELECT count(*) FROM runs r WHERE r.task = k.id),

@@ -2,8 +2,7 @@ package store
 
 import "github.com/apbridge/apbridge/proxy/store/sqldb"
 
-// lockThreadNamed is LockThread of a thread whose key is not known, and is read next. One that is not there is no
-// error.
+// lockThreadNamed is LockThread for a thread whose key is not known. A missing thread is not an error.
 func lockThreadNamed(t *sqldb.Tx, tenant, id string) error {
 	if !t.Shared() {
 		return nil

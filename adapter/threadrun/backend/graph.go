@@ -183,8 +183,8 @@ func (g *graphs) findAgent(ctx context.Context) (target, error) {
 	return target{}, g.noGraph(names)
 }
 
-// unlisted returns the configured graph of a server that has threads and lists no graphs, such as createEmbedServer of
-// @langchain/langgraph-api makes. The server itself refuses runs of a graph that it does not have.
+// unlisted returns the configured graph of a server that has threads but lists no graphs, such as the one that
+// createEmbedServer of @langchain/langgraph-api makes. The server itself refuses runs of unknown graphs.
 func (g *graphs) unlisted(ctx context.Context, missing error) (target, error) {
 	var threads []json.RawMessage
 	if err := g.http.askJSON(ctx, "/threads/search", map[string]int{"limit": 1}, &threads); err != nil {

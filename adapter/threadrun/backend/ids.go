@@ -86,8 +86,8 @@ func isText(data []byte, text string) bool {
 	return len(data) > n+1 && data[0] == '"' && string(data[1:n+1]) == text && data[n+1] == '"'
 }
 
-// checkpointIDs are pairs of ids of one checkpoint, the agent's and the bridge's, the newest last. Frames name none but
-// the newest few.
+// checkpointIDs are pairs of ids of the same checkpoint, the agent's and the bridge's, newest last. Frames refer only
+// to the newest few.
 type checkpointIDs [][2]string
 
 const pointsKept = 4

@@ -8,9 +8,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// questionIDs gives questions that are read when the run has ended the ids that they were told with. A question to
-// which the server gives no id is the one of the same value that a frame told; one that no frame told is the next of
-// the run.
+// questionIDs gives questions that are read at the end of a run the ids with which they were reported. A question
+// without an id from the server is the one with the same value in a frame. If no frame had it, it is the run's next
+// question.
 type questionIDs struct {
 	run  string
 	told []mapping.Interrupt // those without an id of their own that are not found again yet

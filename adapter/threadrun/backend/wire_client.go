@@ -160,7 +160,7 @@ type threadCreate struct {
 	Supersteps []superstepWire `json:"supersteps,omitempty"`
 }
 
-// superstepWire is what brings a new thread to one of its states.
+// superstepWire is one superstep of a new thread's history.
 type superstepWire struct {
 	Updates []superstepUpdate `json:"updates"`
 }

@@ -2,7 +2,7 @@ package protocol
 
 import "github.com/apbridge/apbridge/mapping/state"
 
-// emitter emits the events of an entry, and numbers them. Not for concurrent use.
+// emitter emits and numbers the events of an entry. It is not safe for concurrent use.
 type emitter struct {
 	emit func(ev *event, at place)
 	at   place

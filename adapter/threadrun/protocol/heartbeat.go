@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// heartbeat does something again and again, each time so long after the last, until that reports false or end is
-// called. What is under way then goes on.
+// heartbeat calls a function repeatedly, each time a fixed pause after the last call, until the function returns false
+// or end is called. A call that is running is not interrupted.
 type heartbeat struct {
 	every time.Duration
 	do    func() bool

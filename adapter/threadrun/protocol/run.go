@@ -25,7 +25,7 @@ type runView struct {
 	tree     tree
 }
 
-// stateMode is how a thread/run agent's states are told.
+// stateMode says how a thread/run agent's states are reported.
 type stateMode int
 
 const (

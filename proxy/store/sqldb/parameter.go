@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// In and Out are the parameters of a statement and where its columns go.
+// In holds the parameters of a statement, and Out the destinations of its columns.
 type (
 	In  = []any
 	Out = []any
 )
 
-// Micros returns a time as a column holds it: microseconds UTC, 0 for the zero time.
+// Micros returns a time as stored in a column: microseconds UTC, 0 for the zero time.
 func Micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -20,7 +20,7 @@ func Micros(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
-// Number returns a truth value as a column holds it: 1 for true, 0 for false.
+// Number returns a bool as stored in a column: 1 for true, 0 for false.
 func Number(b bool) int64 {
 	if b {
 		return 1
@@ -28,7 +28,7 @@ func Number(b bool) int64 {
 	return 0
 }
 
-// Params returns n parameters from $from on as "$3,$4".
+// Params returns n parameters starting at $from, like "$3,$4".
 func Params(from, n int) string {
 	parts := make([]string, n)
 	for i := range parts {

@@ -9,10 +9,8 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// spaceQuota records whether writes are refused for want of it. Safe for concurrent use.
-//
-// A file at its limit takes small changes still, such as that of a lease, which say nothing of what is refused. So what
-// is filled decides, and a write that succeeds tells only of a disk.
+// spaceQuota records whether writes are refused because the database file reached its limit or the disk is full. It is
+// safe for concurrent use.
 type spaceQuota struct {
 	full atomic.Bool
 	mu   sync.Mutex

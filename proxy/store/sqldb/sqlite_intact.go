@@ -10,7 +10,7 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// fileStat holds what was known of a database's files when they were looked at last. Safe for concurrent use.
+// fileStat holds the last known facts about a database's files. It is safe for concurrent use.
 type fileStat struct {
 	size atomic.Int64                // of the file: it never shrinks but by VACUUM
 	log  atomic.Pointer[os.FileInfo] // of the write-ahead log; nil before the first transaction

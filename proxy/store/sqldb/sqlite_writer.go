@@ -29,7 +29,7 @@ type op struct {
 	done    chan struct{}
 }
 
-// committer is what the writer needs of a database: how transactions begin and end.
+// committer is the part of a database that the writer needs: the beginning and end of transactions.
 type committer interface {
 	begin(conn *sqlite3.Conn) error
 	// committing is called right before a commit, and committed after it: it returns when the commit is on the disk,

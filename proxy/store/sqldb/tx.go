@@ -6,7 +6,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/clock"
 )
 
-// stmtRunner is one connection in the middle of an operation: a sqliteTx or a *pgTx.
+// stmtRunner is one connection during an operation: a sqliteTx or a *pgTx.
 type stmtRunner interface {
 	exec(text string, args []any) (int64, error)
 	put(text string, args []any) error

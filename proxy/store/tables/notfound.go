@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// NotFound returns the NotFound that names what is missing where err is sql.ErrNoRows, else err.
+// NotFound returns the NotFound error that names the missing object if err is sql.ErrNoRows. Otherwise it returns err.
 func NotFound(err error, code, noun, id string) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return mapping.Errorf(mapping.NotFound, code, "There is no %s %q.", noun, id)
@@ -15,7 +15,7 @@ func NotFound(err error, code, noun, id string) error {
 	return err
 }
 
-// NoThread is NotFound of a thread.
+// NoThread is NotFound for a thread.
 func NoThread(err error, id string) error {
 	return NotFound(err, mapping.CodeThreadNotFound, "thread", id)
 }

@@ -31,18 +31,17 @@ type Quota struct {
 
 func (q Quota) row(limit string) string { return q.Of + "/" + limit + "/" + q.Name }
 
-// AllowedQuotas returns the quotas of a limit for what belongs to a key of a tenant.
+// AllowedQuotas returns the quotas of a limit for objects of a key of a tenant.
 type AllowedQuotas func(limit, tenant, owner string) []Quota
 
-// Quotas counts. Safe for concurrent use.
+// Quotas counts objects and refuses those beyond a quota. It is safe for concurrent use.
 type Quotas struct {
 	allowed AllowedQuotas
 	refused func(limit, of string)
 	full    *fullness
 }
 
-// NewQuotas returns Quotas. allowed may be nil: then nothing is counted. refused, which may be nil, is called at each
-// refusal.
+// NewQuotas returns Quotas. If allowed is nil, nothing is counted. refused is called at each refusal and may be nil.
 func NewQuotas(allowed AllowedQuotas, refused func(limit, of string)) *Quotas {
 	if allowed == nil {
 		allowed = func(string, string, string) []Quota { return nil }
@@ -53,8 +52,8 @@ func NewQuotas(allowed AllowedQuotas, refused func(limit, of string)) *Quotas {
 	return &Quotas{allowed: allowed, refused: refused, full: newFullness()}
 }
 
-// Added counts n more of a key's, which t has added already, and refuses with an error of class Limited what is too
-// many. Bridges that add at once wait for each other, so that no quota is passed.
+// Added counts n more objects of a key, which t has already added. It fails with class Limited if they exceed a quota.
+// Concurrent additions of several bridges wait for each other, so that no quota is exceeded.
 func (k *Quotas) Added(t *sqldb.Tx, limit, tenant, owner string, n int64) error {
 	for _, q := range k.allowed(limit, tenant, owner) {
 		there, err := raiseCount(t, q.row(limit), n, q.Most)
@@ -68,7 +67,7 @@ func (k *Quotas) Added(t *sqldb.Tx, limit, tenant, owner string, n int64) error 
 	return nil
 }
 
-// Noted counts n more of a key's, and refuses none: it is for what is done already.
+// Noted counts n more objects of a key without refusing them, because they exist already.
 func (k *Quotas) Noted(t *sqldb.Tx, limit, tenant, owner string, n int64) error {
 	for _, q := range k.allowed(limit, tenant, owner) {
 		if err := t.Put(`UPDATE quota_counts SET n = n + CAST($2 AS BIGINT) WHERE name = $1`, q.row(limit), n); err != nil {
@@ -78,13 +77,13 @@ func (k *Quotas) Noted(t *sqldb.Tx, limit, tenant, owner string, n int64) error 
 	return nil
 }
 
-// raiseCount adds to a count that does not pass the quota by it. The count is no less than what is there.
+// raiseCount raises a count unless it would exceed the quota. The count is never below the number of rows.
 func raiseCount(t *sqldb.Tx, row string, n, most int64) (bool, error) {
 	changed, err := t.Exec(`UPDATE quota_counts SET n = n + CAST($2 AS BIGINT) WHERE name = $1 AND n + CAST($2 AS BIGINT) <= CAST($3 AS BIGINT)`, row, n, most)
 	return changed > 0, err
 }
 
-// recount counts what is there, with what t has added.
+// recount counts the existing rows, including those that t has added.
 func (k *Quotas) recount(t *sqldb.Tx, limit, tenant string, q Quota) error {
 	if wait := k.full.wait(q.row(limit)); wait > 0 {
 		return k.refuseUncounted(limit, q, wait)
@@ -105,7 +104,7 @@ func (k *Quotas) recount(t *sqldb.Tx, limit, tenant string, q Quota) error {
 	return t.Put(`UPDATE quota_counts SET n = $2 WHERE name = $1`, q.row(limit), n)
 }
 
-// quotaNouns are what is counted, for people, and what to do about it.
+// quotaNouns describes, for each limit, the objects and how to make room.
 var quotaNouns = map[string][2]string{
 	QuotaThreads: {"threads", "Delete threads that are not needed"},
 	QuotaCrons:   {"crons", "Delete one that is not needed"},
@@ -122,8 +121,7 @@ func (k *Quotas) refuse(limit string, q Quota) error {
 	return e
 }
 
-// refuseUncounted refuses at a quota that was full when it was last counted, and what was deleted since may have made
-// room.
+// refuseUncounted refuses at a quota that was full at the last count. Deletions since then may have made room.
 func (k *Quotas) refuseUncounted(limit string, q Quota, wait time.Duration) error {
 	k.refused(limit, q.Of)
 	e := mapping.Errorf(mapping.Limited, "quota_"+limit, "%s %q may keep %d %s (%s), and had as many when they were last counted, which takes long. %s, or have the quota raised; they are counted again in %s.",

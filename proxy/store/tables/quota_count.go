@@ -2,7 +2,7 @@ package tables
 
 import "github.com/apbridge/apbridge/proxy/store/sqldb"
 
-// quotaCounts are the rows of each limit, up to $2 of them. Where a key is asked for, owner is $3.
+// quotaCounts selects the rows of each limit, up to $2 of them. If a key is given, owner is $3.
 var quotaCounts = map[string][]string{
 	// What is left of a stateless run does not count: it goes by itself.
 	QuotaThreads: {`SELECT count(*) FROM (SELECT 1 FROM threads o WHERE o.tenant = $1 {of} AND NOT (o.ttl_us < 0 AND o.status <> 'busy') LIMIT CAST($2 AS BIGINT)) AS c`},
@@ -17,7 +17,7 @@ var quotaCounts = map[string][]string{
 	},
 }
 
-// Usage is how much there is, of what has rows up to most.
+// Usage returns the current count of a quota, up to most rows.
 func Usage(t *sqldb.Tx, limit, of, tenant, name string, most int64) (total int64, err error) {
 	args, narrow := []any{tenant, most}, ""
 	if of == QuotaOfKey {

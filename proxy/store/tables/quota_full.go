@@ -15,7 +15,7 @@ var longCount = 5 * time.Millisecond
 // times as long. A client that keeps asking at a full quota takes at most a twentieth of the writer's time.
 const recountRest = 20
 
-// fullness knows the quotas that were full lately and take long to count.
+// fullness remembers the quotas that were recently full and are slow to count.
 type fullness struct {
 	mu    sync.Mutex
 	until map[string]time.Time
@@ -32,7 +32,7 @@ func (f *fullness) note(row string, took time.Duration) {
 	f.until[row] = time.Now().Add(recountRest * took)
 }
 
-// wait is how long the row is not counted again; 0: it may be counted now.
+// wait returns how long the row must not be counted again, or 0 if it may be counted now.
 func (f *fullness) wait(row string) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()

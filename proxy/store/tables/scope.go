@@ -27,7 +27,7 @@ func ScopeFor(p mapping.Principal) Scope {
 	return Scope{Tenant: p.Tenant, owner: p.ID, agents: p.Agents, own: p.Own}
 }
 
-// Whole reports whether every thread of the tenant is seen.
+// Whole reports whether the scope includes every thread of the tenant.
 func (s Scope) Whole() bool { return s.agents == nil && !s.own }
 
 // Narrow returns a condition on threads h, which names the tenant, with what of the tenant's threads is seen added to
@@ -96,10 +96,10 @@ func (s Scope) Assistants(where string, args ...any) (string, sqldb.In) {
 	return where, args
 }
 
-// agentMark is how the column agents of threads holds an agent. Names of agents have no slash.
+// agentMark returns an agent's name as stored in the column agents of threads. Names of agents contain no slash.
 func agentMark(name string) string { return "/" + name + "/" }
 
-// WithAgent returns the column agents with one more agent; "" is none.
+// WithAgent returns the column agents with one more agent. "" adds none.
 func WithAgent(agents, name string) string {
 	if name == "" || strings.Contains(agents, agentMark(name)) {
 		return agents

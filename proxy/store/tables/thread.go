@@ -11,9 +11,9 @@ func ThreadKey(t *sqldb.Tx, sc Scope, id string) (key int64, err error) {
 	return key, NoThread(err, id)
 }
 
-// LockThread keeps other operations away from a thread until this one is over. What decides about a thread and its runs
-// is read after it. The row of a thread's numbers stands for the thread; it is taken before rows of runs in each
-// operation, so that no two operations wait for each other. A single writer needs none of that.
+// LockThread keeps other operations away from a thread until the transaction ends. Read everything that decisions about
+// the thread and its runs depend on after it. Each operation locks this row before rows of runs, so that no two
+// operations deadlock. SQLite's single writer needs no lock.
 func LockThread(t *sqldb.Tx, thread int64) error {
 	if !t.Shared() {
 		return nil
@@ -21,7 +21,7 @@ func LockThread(t *sqldb.Tx, thread int64) error {
 	return t.Put(`SELECT 1 FROM thread_seq WHERE thread = $1 FOR UPDATE`, thread)
 }
 
-// DeleteAll runs statements that each remove what hangs on one row, by the key of that row.
+// DeleteAll executes statements that each delete the rows belonging to one row, by the key of that row.
 func DeleteAll(t *sqldb.Tx, key int64, parts []string) error {
 	for _, text := range parts {
 		if err := t.Put(text, key); err != nil {

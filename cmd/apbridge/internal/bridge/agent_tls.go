@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// fileHashes are digests of the files that agents' tls names, by the agents' names. An agent is dialled anew when its
-// seal is another, so that a renewed certificate needs no restart.
+// fileHashes holds digests of the files that an agent's tls settings name, by agent. An agent is dialled again if its
+// digest changes, so that a renewed certificate needs no restart.
 type fileHashes map[string]string
 
 func fileHashesOf(cfg *config.Config) fileHashes {

@@ -15,7 +15,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// auditLog says what requests and chores do, in the words of the dialects, for the log of the audit.
+// auditLog writes the operations of requests and background work to the audit log, in the terms of the dialects.
 type auditLog struct {
 	dialects adapter.Dialects
 	log      *audit.Log

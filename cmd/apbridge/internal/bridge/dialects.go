@@ -46,7 +46,7 @@ func faces(dialects adapter.Dialects) []proxy.Face {
 	return list
 }
 
-// openIn reports which paths of a dialect need no key. Nothing below an agent's pass-through is the dialect's to open.
+// openIn reports which paths of a dialect need no key. Paths below an agent's pass-through are never public.
 func openIn(d adapter.Dialect) func(path string) bool {
 	return func(path string) bool { return d.IsOpen(path) && !passthrough.Owns(path) }
 }

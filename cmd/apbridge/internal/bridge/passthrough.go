@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// passthroughs makes the ways straight to agents. How a caller's own requests go is counted, and says nothing of how
-// the agent is on the bridge's pages.
+// passthroughs makes the pass-through routes to agents. Requests that take them are counted, but do not affect the
+// agent's health on the bridge's pages.
 type passthroughs struct {
 	dialer   *dialer
 	dialects adapter.Dialects
@@ -22,7 +22,7 @@ type passthroughs struct {
 	log      *zap.Logger
 }
 
-// routes are those to the agents that allow it, by their names.
+// routes are the pass-through routes by agent name.
 type routes map[string]*passthrough.Proxy
 
 // all makes the ways of a configuration.
