@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestJitter: pauses of runs that were refused together differ, and none is shorter than what the agent asked for.
+// TestJitter checks that runs refused together pause for different times, and never for less than the agent asked for.
 func TestJitter(t *testing.T) {
 	t.Parallel()
 	const d = time.Second

@@ -13,7 +13,7 @@ import (
 // agentLine lets a case be about something else than a missing agent.
 const agentLine = "\nagents: {a: {url: 'http://127.0.0.1:1'}}\n"
 
-// TestComplaints is every way a file can be wrong, with what is said of it.
+// TestComplaints covers every kind of mistake in a file and its message.
 func TestComplaints(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// E26: a secret comes from a file that has an end and that its owner alone can read.
+// TestSecretFiles checks that a secret is read only from a finite file that only its owner can read (E26).
 func TestSecretFiles(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -59,7 +59,7 @@ func TestSecretFiles(t *testing.T) {
 	}
 }
 
-// E26: the configuration itself may come from a pipe, but not without end.
+// TestEndlessConfiguration checks that the configuration may be read from a pipe, but not without end (E26).
 func TestEndlessConfiguration(t *testing.T) {
 	t.Parallel()
 	_, err := Load(Options{File: "/dev/zero"})

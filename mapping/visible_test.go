@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// E22: what is written to a terminal is text.
+// TestEscapesAreShown checks that terminals get only text (E22).
 func TestEscapesAreShown(t *testing.T) {
 	t.Parallel()
 	const hostile = "\x1b[31mred\x1b[0m \x1b]0;title\a \u009b2J a\rb \b\x7f \u202egpj.exe \u2066x\u2069 \u2028 \x9b2J"

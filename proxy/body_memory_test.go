@@ -30,9 +30,9 @@ func (h *holding) mount(r *mux.Router) {
 	}).Methods("POST")
 }
 
-// D5: all bodies together are bounded. What is more than that waits, is refused after a while, and is taken again once
-// there is room; what is small, streamed, or watches the bridge is served all the while. (The words of the dialects:
-// TestBodiesTogetherInWords.)
+// TestBodiesTogether checks that the memory of all bodies is bounded. Bodies beyond it wait, are refused after a while,
+// and are accepted again when there is room. Small, streamed and operational requests are always served (D5).
+// TestBodiesTogetherInWords checks the responses in each dialect.
 func TestBodiesTogether(t *testing.T) {
 	t.Parallel()
 	held := newHolding()
@@ -69,8 +69,8 @@ func TestBodiesTogether(t *testing.T) {
 	}
 }
 
-// D5: what comes over a connection that goes on after its request is counted with the bodies, and so is the memory
-// limit minded there.
+// TestMessagesTogetherWithBodies checks that data on a connection that outlives its request counts with the bodies, and
+// that the memory limit applies there, too (D5).
 func TestMessagesTogetherWithBodies(t *testing.T) {
 	t.Parallel()
 	held, large := newHolding(), strings.Repeat("x", 60<<10)
@@ -110,8 +110,8 @@ func TestMessagesTogetherWithBodies(t *testing.T) {
 	}
 }
 
-// D5: a body that was announced and does not come takes no room: clients that send nothing, or little, keep no other
-// client out.
+// TestAnnouncedBodiesTakeNoRoom checks that announced bodies that do not arrive take no memory, so that clients that
+// send little or nothing keep no others out (D5).
 func TestAnnouncedBodiesTakeNoRoom(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{}, 16)
@@ -145,7 +145,8 @@ func TestAnnouncedBodiesTakeNoRoom(t *testing.T) {
 	}
 }
 
-// D5: a body of unknown length counts as what has come of it; one whose client left counts no more.
+// TestBodiesOfUnknownLength checks that a body of unknown length counts with the bytes that have arrived, and no longer
+// after its client disconnects (D5).
 func TestBodiesOfUnknownLength(t *testing.T) {
 	t.Parallel()
 	held := newHolding()
@@ -187,8 +188,8 @@ func endings(method, route, _ string) (adapter.Effect, bool) {
 	return adapter.Effect{Verb: mapping.Created}, true
 }
 
-// D5: near GOMEMLIMIT new work is refused, and what watches, reads or ends work is served. Not parallel: the limit is
-// of the process.
+// TestNearTheMemoryLimit checks that new work is refused near GOMEMLIMIT, while operational requests, reads and
+// cancellations are served (D5). It is not parallel because the limit belongs to the whole process.
 func TestNearTheMemoryLimit(t *testing.T) {
 	runtime.GC()
 	var now runtime.MemStats

@@ -17,7 +17,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// D5: what net/http says at every attempt is logged once in a while, and all else each time.
+// TestNoFloodOfComplaints checks that messages which net/http logs at every attempt are logged only once in a while,
+// and all others each time (D5).
 func TestNoFloodOfComplaints(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

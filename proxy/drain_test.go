@@ -112,8 +112,8 @@ func TestStreamsAreCutAfterTheGrace(t *testing.T) {
 	}
 }
 
-// TestLastingStreamsAreNotWaitedFor: a stream that ends with its client alone goes on while the work behind it does,
-// and while other requests are answered; then it breaks, long before the grace is over.
+// TestLastingStreamsAreNotWaitedFor checks that a stream that only its client ends stays open while the work behind it
+// continues or other requests are answered. Then it is cut off, long before the grace period ends.
 func TestLastingStreamsAreNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	h, lasting, draining, worked := newHeld(), newHeld(), make(chan struct{}), make(chan struct{})
@@ -156,8 +156,8 @@ func TestLastingStreamsAreNotWaitedFor(t *testing.T) {
 	<-g.done
 }
 
-// TestWorkThatHangs: neither a handler nor a drain that ignores its context keeps the process past the grace and 3
-// seconds.
+// TestWorkThatHangs checks that neither a handler nor a drain that ignores its context keeps the process longer than 3
+// seconds after the grace period.
 func TestWorkThatHangs(t *testing.T) {
 	t.Parallel()
 	took := stopOfWorkThatHangs(t)

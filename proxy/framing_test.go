@@ -49,8 +49,8 @@ func (g *rig) answers(t *testing.T, text string, piece, want int) (statuses []in
 	return statuses, closed
 }
 
-// E8: what could be read in two ways is refused, wherever it comes on a connection and however its bytes arrive, and
-// nothing after it is taken for a request. The last request is one that must not be answered.
+// TestTwoFramings checks that ambiguous framing is refused anywhere on a connection, however its bytes arrive, and that
+// nothing after it is taken for a request. The last request is one that must not be answered (E8).
 func TestTwoFramings(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, nil)
@@ -90,7 +90,7 @@ func TestTwoFramings(t *testing.T) {
 	}
 }
 
-// E8: what is plain goes on, whatever bodies look like.
+// TestPlainRequestsGoOn checks that ordinary requests are served, whatever their bodies contain (E8).
 func TestPlainRequestsGoOn(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, nil)
@@ -103,8 +103,8 @@ func TestPlainRequestsGoOn(t *testing.T) {
 	}
 }
 
-// FuzzHeads compares what is seen of the requests on a connection with what net/http makes of them: none that it
-// reads is missed, and none with a coding is taken for plain.
+// FuzzHeads compares the requests seen on a connection with those that net/http parses: none is missed, and none with a
+// transfer coding is taken for a plain one.
 func FuzzHeads(f *testing.F) {
 	for _, s := range []string{get + get, sized + get, chunked + get, get + strings.ReplaceAll(get, "\r", ""), "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n\r\n\r" + get} {
 		f.Add([]byte(s), uint8(3))

@@ -48,7 +48,7 @@ func (c *trickle) Read(p []byte) (int, error) {
 
 func (c *trickle) Close() error { return nil }
 
-// TestSlowUpload: an upload has no end in time of its own, but a least rate.
+// TestSlowUpload checks that an upload has no time limit, but a minimum rate.
 func TestSlowUpload(t *testing.T) {
 	t.Parallel()
 	const kib = 1 << 10
@@ -89,7 +89,7 @@ func TestSlowUpload(t *testing.T) {
 	}
 }
 
-// TestSlowUploadCredit: bytes that came quickly do not pay for an endless rest.
+// TestSlowUploadCredit checks that a fast beginning does not allow an endless pause.
 func TestSlowUploadCredit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestSlowUploadCredit(t *testing.T) {
 	})
 }
 
-// TestSlowUploadIsAnswered: a real connection that dribbles is told why it ends.
+// TestSlowUploadIsAnswered checks over a real connection that a slow upload gets the reason why it ends.
 func TestSlowUploadIsAnswered(t *testing.T) {
 	t.Parallel()
 	g := hurry(t, func(c *config.Config, _ *Options) { c.Limits.UploadRate = 1 << 20 }, func(r *mux.Router) {

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// E18: guesses are answered 429 with Retry-After after a while, and counted; a client behind a trusted proxy is not
-// slowed by another one.
+// TestGuessesAreRefused checks that repeated guesses get 429 with Retry-After and are counted, and that clients behind
+// a trusted proxy do not slow each other down (E18).
 func TestGuessesAreRefused(t *testing.T) {
 	t.Parallel()
 	g := start(t, func(c *config.Config, _ *Options) {

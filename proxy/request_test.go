@@ -156,7 +156,8 @@ func hurry(t *testing.T, change func(*config.Config, *Options), mount func(*mux.
 	return g.run(t)
 }
 
-// TestSlowloris opens connections that stop half-way, and wants them closed while others are served.
+// TestSlowloris opens connections that stop in the middle of a request and checks that they are closed while others are
+// served.
 func TestSlowloris(t *testing.T) {
 	t.Parallel()
 	g := hurry(t, nil, nil)
@@ -275,7 +276,8 @@ func TestAdminListener(t *testing.T) {
 	}
 }
 
-// E25: no page of a browser has the admin listener work, though it could not read the answer.
+// TestPagesDoNotReachTheAdminListener checks that a page in a browser cannot make the admin listener work, even though
+// it could not read the response (E25).
 func TestPagesDoNotReachTheAdminListener(t *testing.T) {
 	t.Parallel()
 	g := start(t, func(c *config.Config, _ *Options) { c.Admin = "127.0.0.1:0" }, nil)

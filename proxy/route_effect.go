@@ -8,8 +8,8 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// routeEffect tells what a request will do, before the router has it. It has the routes tried once more, so that it is
-// for the few requests of which that must be known.
+// routeEffect reports the effect of a request before the router handles it. It matches the routes a second time, so it
+// is used only for the few requests that need it.
 type routeEffect struct {
 	routes *mux.Router
 	does   func(method, route, path string) (adapter.Effect, bool) // nil: of no route it is known

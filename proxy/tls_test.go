@@ -90,7 +90,8 @@ func TestTLSWithEitherVersionOfHTTP(t *testing.T) {
 	}
 }
 
-// E8 within TLS: what an intermediary and the bridge could read differently is refused.
+// TestTwoFramingsWithinTLS checks that framing which an intermediary could read differently is refused within TLS, too
+// (E8).
 func TestTwoFramingsWithinTLS(t *testing.T) {
 	t.Parallel()
 	g, known := startTLS(t)
@@ -119,7 +120,8 @@ func TestPlainHTTPOnATLSPort(t *testing.T) {
 	}
 }
 
-// A client that never shakes hands keeps no other client waiting, and its connection counts.
+// TestHandshakeThatDoesNotCome checks that a client that never completes its handshake delays no other client, and that
+// its connection counts.
 func TestHandshakeThatDoesNotCome(t *testing.T) {
 	t.Parallel()
 	files, known := certify(t, t.TempDir(), 1)

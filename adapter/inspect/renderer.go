@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// renderer is what every page answers with: view models as pages or as JSON, errors, and the page that asks whether
-// something is to be done.
+// renderer writes the responses of all pages: view models as HTML or JSON, errors, and the page that asks for
+// confirmation of an action.
 type renderer struct {
 	version string
 	log     *zap.Logger

@@ -67,7 +67,7 @@ func TestRecordingsHoldNoCredentials(t *testing.T) {
 	}
 }
 
-// A body that is longer than what is kept shows no half of a credential that stands on its end.
+// TestNoHalfSecretInARecording checks that a truncated body does not show part of a credential at its end.
 func TestNoHalfSecretInARecording(t *testing.T) {
 	t.Parallel()
 	const keptBody = 16 << 20

@@ -219,8 +219,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestNoSecretInAFailure: a URL's password and the configured headers are in no text of a failure, and are taken out
-// of what an agent repeats of them.
+// TestNoSecretInAFailure checks that no error contains a URL's password or a configured header, even if the agent
+// repeats them.
 func TestNoSecretInAFailure(t *testing.T) {
 	t.Parallel()
 	const password = "pass-5d81"

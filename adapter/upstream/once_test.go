@@ -66,8 +66,8 @@ func resetCalls(c net.Conn, code http2.ErrCode, seen *atomic.Int64) {
 	}
 }
 
-// TestNothingIsWrittenTwiceOverHTTP2: a server that breaks a call off with an error which net/http takes for leave
-// to repeat it is sent what may change something once.
+// TestNothingIsWrittenTwiceOverHTTP2 checks that a changing call is sent once, even if the server aborts it with an
+// error that net/http considers retryable.
 func TestNothingIsWrittenTwiceOverHTTP2(t *testing.T) {
 	t.Parallel()
 	for _, code := range []http2.ErrCode{http2.ErrCodeProtocol, http2.ErrCodeRefusedStream} {
@@ -80,8 +80,7 @@ func TestNothingIsWrittenTwiceOverHTTP2(t *testing.T) {
 	}
 }
 
-// TestNoCallWithoutAPermit: a lease that ends while a call is given its connection ends the call before anything of
-// it is written.
+// TestNoCallWithoutAPermit checks that nothing of a call is written if its lease ends while it gets a connection.
 func TestNoCallWithoutAPermit(t *testing.T) {
 	t.Parallel()
 	var posts atomic.Int64

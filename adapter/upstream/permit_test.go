@@ -29,8 +29,8 @@ func until(n int64) (context.Context, *atomic.Int64) {
 	}), asked
 }
 
-// TestNothingIsSentWithoutAPermit: the lease ends before a call, or while it waits for its connection, over each kind
-// of connection: nothing of the call reaches the agent.
+// TestNothingIsSentWithoutAPermit checks, for each kind of connection, that nothing reaches the agent if the lease ends
+// before the call or while it waits for its connection.
 func TestNothingIsSentWithoutAPermit(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -51,7 +51,7 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// A credential that looks like markup is hidden whole, in a page too.
+// TestNoHalfSecretInAPage checks that a credential that looks like markup is hidden completely, also in an HTML page.
 func TestNoHalfSecretInAPage(t *testing.T) {
 	t.Parallel()
 	const key = "canary<b>key"
@@ -62,7 +62,8 @@ func TestNoHalfSecretInAPage(t *testing.T) {
 	}
 }
 
-// Whatever an agent repeats of the bridge's credentials, and wherever its words are cut, no part of them is shown.
+// TestNoHalfSecretInARefusal checks that an error shows no part of the bridge's credentials, wherever the agent repeats
+// them and wherever its text is truncated.
 func TestNoHalfSecretInARefusal(t *testing.T) {
 	t.Parallel()
 	c := refusing()

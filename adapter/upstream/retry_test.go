@@ -8,7 +8,8 @@ import (
 	"github.com/apbridge/apbridge/adapter/upstream"
 )
 
-// TestRetryAfterHasACap: what an agent asks for is waited, up to 5 s, and up to half as long again by chance.
+// TestRetryAfterHasACap checks that the bridge waits as long as the agent asks, up to 5 s, plus a random pause of up to
+// half of that.
 func TestRetryAfterHasACap(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]time.Duration{

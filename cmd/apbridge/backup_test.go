@@ -52,7 +52,8 @@ func talks(t *testing.T, p *rig.Process, i int) (path string) {
 	return "/threads/" + thread + "/state"
 }
 
-// D8: a backup is taken while a bridge works. All that was answered before is in it, and a bridge goes on from it.
+// TestBackupWhileABridgeServes checks that a backup of a working bridge contains everything answered before it, and
+// that a bridge can start from it (D8).
 func TestBackupWhileABridgeServes(t *testing.T) {
 	t.Parallel()
 	agent, folder := serving(t, legacyagent.Handler()), t.TempDir()

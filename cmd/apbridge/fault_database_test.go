@@ -36,8 +36,7 @@ func flip(file string) error {
 	return os.WriteFile(file, data, 0o600)
 }
 
-// TestDatabaseThatCannotBeUsed: apbridge serve ends with 1, and says which file is meant, what is wrong with it and
-// what to do.
+// TestDatabaseThatCannotBeUsed checks that apbridge serve exits with 1 and names the file, the problem and the remedy.
 func TestDatabaseThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

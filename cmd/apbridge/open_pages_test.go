@@ -12,8 +12,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// TestOpenPagesDoNotKeepTheProcess: chat pages hold streams of their thread open, whether it works or not. A process
-// without work does not wait for them to be closed, as new requests are refused meanwhile.
+// TestOpenPagesDoNotKeepTheProcess checks that an idle process does not wait for the thread streams of open chat pages
+// to be closed. New requests are refused in the meantime.
 func TestOpenPagesDoNotKeepTheProcess(t *testing.T) {
 	t.Parallel()
 	p := startProgram(t, []string{"APBRIDGE_SHUTDOWN_GRACE=10m"},

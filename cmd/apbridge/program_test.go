@@ -123,8 +123,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestHangingStepDoesNotKeepTheProcess: the agent never answers; the process is gone at most 3 seconds after the
-// grace.
+// TestHangingStepDoesNotKeepTheProcess checks that the process exits within 3 seconds after the grace period, although
+// the agent never answers.
 func TestHangingStepDoesNotKeepTheProcess(t *testing.T) {
 	t.Parallel()
 	const most = 100*time.Millisecond + 3*time.Second

@@ -2,8 +2,8 @@ package main
 
 import "testing"
 
-// TestLimitsAreReloaded: quotas count what was made while none held, too, and a rate that has not changed stays
-// used.
+// TestLimitsAreReloaded checks that quotas also count objects made while there was no quota, and that an unchanged rate
+// stays used up.
 func TestLimitsAreReloaded(t *testing.T) {
 	t.Parallel()
 	const agents = "agents: {a: {url: 'http://127.0.0.1:1'}}\n"

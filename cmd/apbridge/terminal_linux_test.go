@@ -28,7 +28,8 @@ const acting = "\x1b[31mred\x1b[0m \x1b]0;title\a \x1b[2J \u009b2J a\rb \b\x7f \
 // inert reports whether text does nothing but show.
 func inert(s string) bool { return string(mapping.Visible([]byte(s))) == s }
 
-// E22: what an agent says in steps, questions and errors reaches no terminal as it is, and a pipe as it is.
+// TestAgentsAndTerminals checks that escape sequences in an agent's steps, questions and errors are shown as text on a
+// terminal and passed unchanged to a pipe (E22).
 func TestAgentsAndTerminals(t *testing.T) {
 	t.Parallel()
 	agent := httptest.NewServer(&adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: jsonText(acting), Last: true}}})

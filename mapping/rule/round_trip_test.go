@@ -43,8 +43,8 @@ func TestStepRoundTrip(t *testing.T) {
 	})
 }
 
-// TestGraphThroughSteps: what a graph's nodes put out, told as steps and read from those steps as from a task/step
-// agent, has the same nodes, texts, order and last step, and holds each whole update.
+// TestGraphThroughSteps converts a graph's outputs to steps and back. The nodes, texts, order and last step are the
+// same, and each complete update is included.
 func TestGraphThroughSteps(t *testing.T) {
 	t.Parallel()
 	member := rapid.SampledFrom([]string{`"a"`, `"b"`, `"ü"`})

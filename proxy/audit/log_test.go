@@ -55,8 +55,8 @@ type count struct {
 func (c *count) Audited()   { c.mu.Lock(); c.written++; c.mu.Unlock() }
 func (c *count) AuditLost() { c.mu.Lock(); c.lost++; c.mu.Unlock() }
 
-// TestAuditOnAFullDisk: while the disk is full, requests are to be refused and lines wait; once there is room they
-// are whole and in order. What does not fit among those that wait is counted.
+// TestAuditOnAFullDisk checks that requests must be refused and lines wait while the disk is full. Once there is space,
+// the lines are complete and in order. Lines that do not fit into the queue are counted.
 func TestAuditOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -59,8 +59,8 @@ func (a asking) guess(from string, times int) {
 	}
 }
 
-// E18: an address that guesses is refused without its guess being looked at, while keys that were right from it before
-// go on, and so do other addresses.
+// TestWrongKeysAreSlowed checks that an address that guesses keys is refused without a check, while keys that were
+// right from there before, and other addresses, continue to work (E18).
 func TestWrongKeysAreSlowed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -81,8 +81,8 @@ func TestWrongKeysAreSlowed(t *testing.T) {
 	})
 }
 
-// E18: a client with a wrong key does not lock out a client that shares its address and renews a token. A token that is
-// wrong is refused like a wrong key.
+// TestTokensAreRenewedBesideAGuesser checks that a client with a wrong key does not lock out a client at the same
+// address that renews its token. A wrong token is refused like a wrong key (E18).
 func TestTokensAreRenewedBesideAGuesser(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
@@ -95,7 +95,7 @@ func TestTokensAreRenewedBesideAGuesser(t *testing.T) {
 	a.want(here, l.token(nil)+"x", "slowed")
 }
 
-// E18: right keys cost no tries, and neither do requests without a key.
+// TestRightKeysAreNotCounted checks that right keys and requests without a key do not count as attempts (E18).
 func TestRightKeysAreNotCounted(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t)
@@ -106,7 +106,7 @@ func TestRightKeysAreNotCounted(t *testing.T) {
 	a.want("192.0.2.1", "wrong", "wrong")
 }
 
-// E18: a host has as many IPv6 addresses as it likes.
+// TestAddressesOfOneHost checks that all IPv6 addresses of a host count as one (E18).
 func TestAddressesOfOneHost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestAddressesOfOneHost(t *testing.T) {
 	})
 }
 
-// E18: what is remembered has a bound, however many addresses there are.
+// TestMemoryOfAddressesIsBounded checks that the memory for addresses is bounded (E18).
 func TestMemoryOfAddressesIsBounded(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t)

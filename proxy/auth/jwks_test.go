@@ -18,8 +18,8 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// E19: what an issuer answers is bounded in size, keys and time, and leads nowhere else. A token of an issuer whose
-// keys cannot be had is refused as long as that is so.
+// TestIssuersThatMisbehave checks that an issuer's responses are bounded in size, keys and time and are not redirected.
+// While its keys are unavailable, its tokens are refused (E19).
 func TestIssuersThatMisbehave(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
@@ -74,7 +74,7 @@ func flood(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// E19: an issuer that leads to other places is followed to public ones alone.
+// TestDiscoveryLeadsToNoPrivateNetwork checks that an issuer's discovery is followed only to public addresses (E19).
 func TestDiscoveryLeadsToNoPrivateNetwork(t *testing.T) {
 	t.Parallel()
 	for _, to := range []string{"http://127.0.0.2:1/keys", "https://127.0.0.1:1/keys", "https://169.254.169.254/keys", "https://10.0.0.1/keys", "https://[::1]:1/keys", "https://[::ffff:10.0.0.1]/keys", "file:///etc/passwd", "", "https://a:b@issuer.example/"} {
@@ -89,8 +89,9 @@ func TestDiscoveryLeadsToNoPrivateNetwork(t *testing.T) {
 	}
 }
 
-// E19: a new key is asked for when the first token names it, made-up ones do not become requests, and the keys of
-// before are used while the issuer is away, for as long as the configuration says.
+// TestKeysOfTheIssuer checks that the issuer is queried when the first token names a new key, that made-up key ids
+// cause no queries, and that old keys are used while the issuer is unavailable, as long as the configuration allows
+// (E19).
 func TestKeysOfTheIssuer(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
@@ -147,7 +148,8 @@ func TestKeysOfTheIssuer(t *testing.T) {
 	ask(fresh, "")
 }
 
-// E19: a discovery that calls itself by another name than the configuration's may not name the keys.
+// TestDiscoveryOfAnotherIssuer checks that a discovery document with another issuer name than the configured one is not
+// used (E19).
 func TestDiscoveryOfAnotherIssuer(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)

@@ -92,7 +92,7 @@ func asProtocol(key string) string {
 	return "x-api-key." + base64.RawURLEncoding.EncodeToString([]byte(key))
 }
 
-// E4: nothing behind the bridge's door gets the key, whichever way it came.
+// TestKeysAreStripped checks that no handler gets the key, however it was sent (E4).
 func TestKeysAreStripped(t *testing.T) {
 	t.Parallel()
 	h := http.Header{}

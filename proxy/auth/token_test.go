@@ -155,8 +155,8 @@ func bare(head string, said says) string {
 	return enc([]byte(head)) + "." + enc(raw) + "." + enc([]byte("signature"))
 }
 
-// TestTokensThatAreRefused: of all that may come as a token, those alone are taken that the issuer has signed, for this bridge
-// and for now. The refusal says which of these is not so.
+// TestTokensThatAreRefused checks that only tokens are accepted that the issuer signed, for this bridge, and that are
+// valid now. The error names the condition that failed (E19).
 func TestTokensThatAreRefused(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)

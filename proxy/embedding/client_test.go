@@ -461,7 +461,8 @@ func TestAnswersThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// Wherever the words of an endpoint are cut, they show no part of a credential, in no spelling.
+// TestNoHalfSecretOfAnEndpoint checks that an endpoint's text shows no part of a credential in any encoding, wherever
+// it is truncated.
 func TestNoHalfSecretOfAnEndpoint(t *testing.T) {
 	t.Parallel()
 	const key, header = "canary&key-0123456789", "canary&header-012345"

@@ -205,7 +205,8 @@ func (b *told) Cancel(context.Context, mapping.Link, string) error {
 	return nil
 }
 
-// TestCancelOfAQueuedRunIsNotTold: the agent knows nothing of it, and would stop the run in front of it.
+// TestCancelOfAQueuedRunIsNotTold checks that the agent is not informed: it does not know the run and would stop the
+// one before it.
 func TestCancelOfAQueuedRunIsNotTold(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)

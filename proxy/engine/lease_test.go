@@ -33,8 +33,8 @@ func poster(t *testing.T, url string) func(context.Context) error {
 	}
 }
 
-// TestNothingIsSentAfterTheLease: the machine is suspended, or the process stopped, when a step is committed and the
-// next one not yet asked for. Another process may be at it by now: nothing is sent, and the run is left as it is.
+// TestNothingIsSentAfterTheLease suspends the process after a step is committed and before the next one is requested.
+// Another process may continue by then, so nothing is sent and the run is left unchanged.
 func TestNothingIsSentAfterTheLease(t *testing.T) {
 	t.Parallel()
 	var posts atomic.Int64
@@ -72,8 +72,8 @@ func TestNothingIsSentAfterTheLease(t *testing.T) {
 	}
 }
 
-// TestNothingIsSentUnderALaterLease: a call that belongs to no execution, as a state update, is not sent when the
-// lease is over that it was begun under, though there is a new one.
+// TestNothingIsSentUnderALaterLease checks that a call outside an execution, such as a state update, is not sent after
+// the lease it began under has ended, even if there is a new lease.
 func TestNothingIsSentUnderALaterLease(t *testing.T) {
 	t.Parallel()
 	var posts atomic.Int64

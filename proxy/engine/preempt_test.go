@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestDisplacedAcrossADeath: a process made a run that takes the place of another one, and died before it did
-// anything about that one. The next process does, also when the older run hangs.
+// TestDisplacedAcrossADeath covers a process that created a run which interrupts another one and died before it stopped
+// that one. The next process stops it, even if it hangs.
 func TestDisplacedAcrossADeath(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []mapping.Strategy{mapping.StrategyInterrupt, mapping.StrategyRollback} {

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestEndThatCannotBeWrittenIsAnswered: readers that wait for a run whose end cannot be written hear why. When the
-// store works again the run ends as it would have.
+// TestEndThatCannotBeWrittenIsAnswered checks that readers of a run whose end cannot be written get the reason. When
+// the store works again, the run ends as usual.
 func TestEndThatCannotBeWrittenIsAnswered(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)

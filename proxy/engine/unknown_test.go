@@ -12,9 +12,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TestUnknownCommitInMidRunIsNotWrittenAgain: a commit of a run's events took place, its answer got lost, and the
-// database does not say what became of it. The run ends in an error, and its events are logged once: with a checkpoint,
-// which would collide, and without, which would be there twice.
+// TestUnknownCommitInMidRunIsNotWrittenAgain covers a commit of a run's events that succeeded without an answer, while
+// the database cannot say so. The run ends in an error and its events are logged once, both with a checkpoint, which
+// would collide, and without one, which would be duplicated.
 func TestUnknownCommitInMidRunIsNotWrittenAgain(t *testing.T) {
 	t.Parallel()
 	for name, ev := range map[string]mapping.Event{

@@ -345,8 +345,8 @@ func TestStatesAreReadFromMemoryAndFromTheStoreAlike(t *testing.T) {
 	}
 }
 
-// C5: no signal rings for a run that another process executes: its reader looks at the store by itself, later but
-// completely.
+// TestReaderThatNoBellRingsFor checks that a reader of a run executed by another process, for which no notification
+// arrives, polls the store and misses nothing (C5).
 func TestReaderThatNoBellRingsFor(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

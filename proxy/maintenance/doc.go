@@ -1,10 +1,9 @@
-// Package maintenance works in the background by the clock: it makes the runs of crons, deletes what is no longer kept, and
-// has the items of the store get their tokens, members and vectors and all bodies the newest key. The bridge and the
-// service give its chores to the engine (Engine.AddBackground). It answers no client and calls no agent; the runs of crons are
-// the service's.
+// Package maintenance does periodic background work: it creates the runs of crons, deletes expired data, indexes store
+// items and rewrites bodies with the newest encryption key. The bridge and the service register the work with the engine
+// (Engine.AddBackground). The package serves no client and calls no agent. The service executes the runs of crons.
 //
-// A chore is an engine.Background: its Run is called once, and lasts as long as the engine. Start reading at Crons.Run and
-// Retention.Run.
+// Each piece of work is an engine.Background: its Run is called once and lasts as long as the engine. Start reading at
+// Crons.Run and Retention.Run.
 //
 // Retention.threads deletes only idle threads: no active run, no state update under way, no cron, no open question. A
 // thread's own time to live is its owner's word, and takes crons and questions with it. Threads with an active run or a

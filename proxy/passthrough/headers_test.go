@@ -33,7 +33,7 @@ func sendRaw(t *testing.T, address string, header ...string) {
 	res.Body.Close()
 }
 
-// E7: no spelling of a header that says who is calling, or what for, reaches the agent.
+// TestIdentityHeadersInAnySpelling checks that no spelling of an identity header reaches the agent (E7).
 func TestIdentityHeadersInAnySpelling(t *testing.T) {
 	t.Parallel()
 	seen := make(chan http.Header, 1)

@@ -120,7 +120,7 @@ func TestCallersThatLeave(t *testing.T) {
 	}
 }
 
-// TestSlowUploadPassedThrough: a client's own slowness, or another fault of its body, is not told as the agent's.
+// TestSlowUploadPassedThrough checks that a slow or broken client body is not reported as the agent's failure.
 func TestSlowUploadPassedThrough(t *testing.T) {
 	t.Parallel()
 	agent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))

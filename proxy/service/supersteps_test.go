@@ -13,8 +13,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 )
 
-// stateMaker is a graph that makes the states of a new thread and takes updates, or fails to. Its tests call one at a
-// time.
+// stateMaker is a graph that creates the states of a new thread and applies updates, or fails to. It is not safe for
+// concurrent use.
 type stateMaker struct {
 	*servicetest.Agent
 	states []adapter.State // of a new thread
@@ -68,8 +68,9 @@ var (
 	errRefused = mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamError, "It has no such node.")
 )
 
-// TestSuperstepsAreMadeByTheGraph checks that the thread's graph makes the states, so that runs continue where they
-// lead. If it cannot, the bridge makes them, unless they jump. If it refuses them, so does the bridge.
+// TestSuperstepsAreMadeByTheGraph checks that the thread's graph creates the states, so that runs continue where they
+// lead. If the graph is unavailable, the bridge creates them, unless they contain jumps. If the graph refuses them, so
+// does the bridge.
 func TestSuperstepsAreMadeByTheGraph(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -122,7 +123,7 @@ func wantState(t *testing.T, b *servicetest.Bench, thread, values string, next [
 	}
 }
 
-// TestARepeatedThreadLeavesNoSecondCopy checks that the agent makes no states for a request that is known, and that a
+// TestARepeatedThreadLeavesNoSecondCopy checks that a repeated request does not call the agent, and that the agent's
 // copy is deleted if the thread turns out to exist.
 func TestARepeatedThreadLeavesNoSecondCopy(t *testing.T) {
 	t.Parallel()
@@ -150,8 +151,8 @@ func TestARepeatedThreadLeavesNoSecondCopy(t *testing.T) {
 	}
 }
 
-// TestTheFirstUpdateAsANodeIsTheGraphs checks that the graph makes the first state of a thread, or says why not. If it
-// is away, the bridge makes it.
+// TestTheFirstUpdateAsANodeIsTheGraphs checks that the graph creates the first state of a thread or refuses it. If the
+// graph is unavailable, the bridge creates the state.
 func TestTheFirstUpdateAsANodeIsTheGraphs(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -187,7 +188,7 @@ func TestTheFirstUpdateAsANodeIsTheGraphs(t *testing.T) {
 	}
 }
 
-// TestAnUpdateOfAnEarlierStateIsTheGraphs checks that the graph makes it at that checkpoint of its copy.
+// TestAnUpdateOfAnEarlierStateIsTheGraphs checks that the graph applies the update at that checkpoint of its copy.
 func TestAnUpdateOfAnEarlierStateIsTheGraphs(t *testing.T) {
 	t.Parallel()
 	b, m := newStateMaker(t)
@@ -210,7 +211,7 @@ func TestAnUpdateOfAnEarlierStateIsTheGraphs(t *testing.T) {
 	wantState(t, b, th.ID, `{"n":3}`, []string{"b"})
 }
 
-// TestAnUpdateAsTheNodeThatAsksClosesItsQuestion checks that the question goes if the node does not come next any more.
+// TestAnUpdateAsTheNodeThatAsksClosesItsQuestion checks that the question is closed unless the node comes next again.
 func TestAnUpdateAsTheNodeThatAsksClosesItsQuestion(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// POSTs of one task are served first come, first served, however many wait.
+// TestLocksAreAcquiredInOrder checks that the POSTs of a task are served in order, however many wait.
 func TestLocksAreAcquiredInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

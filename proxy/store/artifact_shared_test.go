@@ -95,8 +95,8 @@ func onEach(t *testing.T, test func(t *testing.T, dsn string)) {
 	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) { test(t, fresh(t)) })
 }
 
-// TestCopiedThreadsShareTheirBytes: copying a thread writes no bytes of its files again, and the bytes are gone when
-// the last thread is.
+// TestCopiedThreadsShareTheirBytes checks that copying a thread does not write its files again, and that their bytes
+// are deleted with the last thread.
 func TestCopiedThreadsShareTheirBytes(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, dsn string) {

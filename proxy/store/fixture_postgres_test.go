@@ -15,8 +15,8 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// C7: what each version has written is read over PostgreSQL, too. The tables are made by the migrations up to that
-// version, and have the rows of its fixture.
+// TestEveryOlderDatabaseIsReadOverPostgreSQL checks that data of each schema version is read over PostgreSQL, too. The
+// tables are created by the migrations up to that version and filled with the rows of its fixture (C7).
 func TestEveryOlderDatabaseIsReadOverPostgreSQL(t *testing.T) {
 	t.Parallel()
 	if *writeFixture {

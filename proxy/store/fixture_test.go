@@ -96,8 +96,8 @@ func versions(t *testing.T) []int {
 	return list
 }
 
-// C7: bodies that an earlier version sealed are opened with its key and with no other. The fixture is written by
-// -update if it is missing.
+// TestOlderSealedDatabaseIsRead checks that bodies sealed by an earlier version can be opened with their key and no
+// other. With -update it creates a missing fixture (C7).
 func TestOlderSealedDatabaseIsRead(t *testing.T) {
 	t.Parallel()
 	const name, version = "testdata/upgrade/00001.sealed.db.gz", 1

@@ -14,9 +14,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// D3: bits that are flipped anywhere in the file have it refused, or what stands on them; nothing panics or hangs, and
-// a file that was found damaged is written to no more. A bit that breaks no structure is not noticed: there are no
-// checksums.
+// TestBitsFlippedAnywhere flips bits anywhere in the file. The file or the affected data is refused, nothing panics or
+// hangs, and a damaged file is no longer written to. A bit that breaks no structure is not noticed, because there are
+// no checksums (D3).
 func TestBitsFlippedAnywhere(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile(filled(t))

@@ -56,7 +56,7 @@ func TestManyProcessesMayOpenAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// C7: an older program does not touch what a newer one has made.
+// TestNewerSchemaIsRefused checks that an older program leaves the database of a newer one alone (C7).
 func TestNewerSchemaIsRefused(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)
@@ -69,7 +69,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	}
 }
 
-// C1: two processes make runs on one thread at once.
+// TestOneActiveRunPerThreadOverProcesses creates runs on one thread from two processes concurrently (C1).
 func TestOneActiveRunPerThreadOverProcesses(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []mapping.Strategy{mapping.StrategyReject, mapping.StrategyEnqueue, mapping.StrategyInterrupt, mapping.StrategyRollback, mapping.StrategyConcurrent} {
@@ -148,7 +148,8 @@ func TestPendingRunsAreClaimedOnceOverProcesses(t *testing.T) {
 	}
 }
 
-// C2, C3: a lease that ended is another's, and its old holder can change nothing.
+// TestLeaseThatEndedIsTakenOver checks that a run with an expired lease can be claimed, and that its former holder can
+// change nothing (C2, C3).
 func TestLeaseThatEndedIsTakenOver(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
@@ -182,7 +183,7 @@ func TestLeaseThatEndedIsTakenOver(t *testing.T) {
 	}
 }
 
-// C3: the same process takes up again what it had lost.
+// TestOwnLapsedRunHasANewFence checks that a process that claims its own lapsed run gets a new fence (C3).
 func TestOwnLapsedRunHasANewFence(t *testing.T) {
 	t.Parallel()
 	a, _ := pair(t)
@@ -249,7 +250,7 @@ func TestNumbersAreGaplessOverProcesses(t *testing.T) {
 	}
 }
 
-// C9: connections die at any moment, also during a commit.
+// TestKilledConnectionsLoseAndDoubleNothing kills connections at any moment, also during commits (C9).
 func TestKilledConnectionsLoseAndDoubleNothing(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)
@@ -420,8 +421,8 @@ func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
 	heard("a webhook", b.Deliveries.Changed())
 }
 
-// C5: the connection that notices come on breaks. What was missed meanwhile is made up for by one notice that says to
-// look at everything.
+// TestLostNoticesAreMadeUpFor breaks the notification connection. One notification to check everything makes up for the
+// missed ones (C5).
 func TestLostNoticesAreMadeUpFor(t *testing.T) {
 	t.Parallel()
 	dsn, name := storetest.Schema(t), "c5-"+id()
@@ -447,7 +448,7 @@ func TestLostNoticesAreMadeUpFor(t *testing.T) {
 	}
 }
 
-// C6: what the clock of a process says is nothing to the leases of others, nor to its own.
+// TestClocksThatJumpEndNoLease checks that a process's clock affects neither its own leases nor those of others (C6).
 func TestClocksThatJumpEndNoLease(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)

@@ -30,7 +30,7 @@ type RunSummary struct {
 // standingBefore bounds the runs that are named.
 const standingBefore = 10
 
-// Standing returns how a run stands; threadID may be "".
+// Standing returns the summary of a run. threadID may be "".
 func (s *Runs) Standing(ctx context.Context, threadID, runID string) (st RunSummary, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := findRun(t, tables.ScopeOf(ctx), threadID, runID)

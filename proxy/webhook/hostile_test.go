@@ -10,8 +10,9 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// What gets past the check at creation is refused when it is connected to: here "localhost" stands for any name that
-// resolves to a private address by then. To be among webhooks.hosts is no way around that.
+// TestPrivateAddressIsRefusedAtConnectTime checks that a host which passes the check at creation is refused when it is
+// connected. "localhost" stands for any name that resolves to a private address by then. Being listed in webhooks.hosts
+// does not help.
 func TestPrivateAddressIsRefusedAtConnectTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -54,7 +55,7 @@ func TestOtherSchemesAreNotSpoken(t *testing.T) {
 	}
 }
 
-// A body without end is not read, and does not count against the receiver.
+// TestEndlessAnswerIsCutOff checks that an endless response body is not read and does not count against the receiver.
 func TestEndlessAnswerIsCutOff(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

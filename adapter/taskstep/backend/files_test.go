@@ -92,8 +92,8 @@ func TestLargeFilesStayOut(t *testing.T) {
 	}
 }
 
-// TestBadFilesAreSkipped: names that would leave the folder, files that cannot be downloaded and those over the
-// limit fail no run.
+// TestBadFilesAreSkipped checks that no run fails because of file names outside the folder, failed downloads or files
+// over the limit.
 func TestBadFilesAreSkipped(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.JS)

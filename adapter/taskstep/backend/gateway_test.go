@@ -27,8 +27,8 @@ func countsOf(g *adaptertest.Gateway) (tasks, steps, asked int) {
 	return agent.Counts().Creates, agent.Counts().Steps, len(agent.Inputs())
 }
 
-// TestGatewayAnswersForAnAgentThatActed: what the agent can tell is asked, as when the connection breaks, and
-// nothing runs twice.
+// TestGatewayAnswersForAnAgentThatActed checks that after a gateway's answer the agent is queried, as after a broken
+// connection, and that nothing runs twice.
 func TestGatewayAnswersForAnAgentThatActed(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
@@ -56,8 +56,8 @@ func TestGatewayAnswersForAnAgentThatActed(t *testing.T) {
 	}
 }
 
-// TestGatewayThatKeepsACall: a gateway's answer does not tell whether the agent has the call yet, so the call is not
-// sent again, and the message says who answered.
+// TestGatewayThatKeepsACall checks that a call is not sent again after a gateway's answer, because the agent may still
+// get it, and that the message names the gateway.
 func TestGatewayThatKeepsACall(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{502, 504, 520, 522, 524} {

@@ -19,8 +19,8 @@ var listing = map[adaptertest.Kind]bool{
 	adaptertest.Plain: true, adaptertest.Python: true, adaptertest.Forge: true, adaptertest.AutoGPT: true, adaptertest.Old: true, adaptertest.Bee: true,
 }
 
-// TestBrokenStep breaks the connection of the second step's POST in a live process: what the agent can tell is
-// asked, and nothing runs twice.
+// TestBrokenStep breaks the connection of the second step's POST. The agent is queried for the result, and nothing runs
+// twice.
 func TestBrokenStep(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
@@ -230,7 +230,7 @@ func TestEndNotLogged(t *testing.T) {
 	}
 }
 
-// TestForgotten: the agent restarted while the bridge was away.
+// TestForgotten covers an agent that restarted while the bridge was down.
 func TestForgotten(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
@@ -248,8 +248,8 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// An agent without a list of steps has not forgotten the task: what became of the call that broke cannot be asked, and
-// that is what is said.
+// TestNoListIsNoLoss checks that an agent without a list of steps does not count as having forgotten the task. The
+// error says that the result of the broken call cannot be queried.
 func TestNoListIsNoLoss(t *testing.T) {
 	t.Parallel()
 	agent := faulty(adaptertest.Python, adaptertest.DieDone)

@@ -71,8 +71,8 @@ func (c credulous) Save(ctx context.Context, path, remoteID string, body io.Read
 	return c.Files.Save(ctx, path, remoteID, strings.NewReader(string(b)))
 }
 
-// TestDownloadThatBreaks: a GET is sent again; where that breaks, too, the file is not there, the client is told,
-// and the run goes on.
+// TestDownloadThatBreaks checks that a broken GET is retried once. If it breaks again, the file is left out, the client
+// is informed, and the run continues.
 func TestDownloadThatBreaks(t *testing.T) {
 	t.Parallel()
 	for name, chunked := range map[string]bool{"Content-Length": false, "chunked": true} {
@@ -108,7 +108,7 @@ func TestDownloadThatBreaks(t *testing.T) {
 	}
 }
 
-// TestDownloadThatIsNotAnswered: no answer at all to a GET is no end of the file.
+// TestDownloadThatIsNotAnswered checks that an unanswered GET does not count as the end of the file.
 func TestDownloadThatIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	agent, files := adaptertest.NewStepAgent(adaptertest.Forge), adaptertest.NewFiles(nil)

@@ -98,7 +98,8 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// TestAdditionalInput: it is made from what the assignment has as data. A client's members of our names are replaced.
+// TestAdditionalInput checks that additional_input is built from the assignment's data, and that reserved members sent
+// by a client are replaced.
 func TestAdditionalInput(t *testing.T) {
 	t.Parallel()
 	const ids = `"apbridge":{"run_id":"` + adaptertest.RunID + `","thread_id":"` + adaptertest.ThreadID + `"`
@@ -361,7 +362,7 @@ func TestRunTimeoutOfAStepAgent(t *testing.T) {
 	mustFail(t, tr, mapping.CodeRunTimeout)
 }
 
-// TestMessages is what people read.
+// TestMessages checks the text of error messages.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	for fault, want := range map[adaptertest.Fault]string{
@@ -395,7 +396,7 @@ func TestDroppedAfter500(t *testing.T) {
 	mustSucceed(t, runTask(t, b, adaptertest.NewTask(nil)))
 }
 
-// TestDialsAgain: a connection that was never made is tried again.
+// TestDialsAgain checks that a connection that could not be established is retried.
 func TestDialsAgain(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.JS)

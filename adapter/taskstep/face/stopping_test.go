@@ -12,8 +12,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestStepThatTheBridgeGivesUpIsAnswered: a client that is still there when the bridge stops is told so; one that has
-// left is told nothing.
+// TestStepThatTheBridgeGivesUpIsAnswered checks that clients still connected when the bridge stops get an answer, and
+// disconnected ones none.
 func TestStepThatTheBridgeGivesUpIsAnswered(t *testing.T) {
 	t.Parallel()
 	for cause, status := range map[error]int{errors.New("the bridge is shutting down"): http.StatusServiceUnavailable, nil: statusClientGone} {

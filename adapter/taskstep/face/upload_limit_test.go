@@ -27,7 +27,7 @@ func (f *forever) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Forms without measure are refused before they are read.
+// TestFormsWithoutMeasure checks that oversized forms are refused before they are read.
 func TestFormsWithoutMeasure(t *testing.T) {
 	t.Parallel()
 	const most = 100 << 20

@@ -40,7 +40,7 @@ func fieldPart(name, value string) string {
 
 const closing = "--" + boundary + "--\r\n"
 
-// Every way to say where a file goes.
+// TestUploadPaths covers every way to name the path of an upload.
 func TestUploadPaths(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newFake())

@@ -15,9 +15,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// agentProtocolClient are the phases of a run on a server that has only the routes of the Agent Protocol 0.1.6: agents,
-// threads, and runs that are not below a thread. Such a server tells no checkpoints and takes no answer to a question,
-// and nothing promises that a stream is repeated: a stream that broke is not gone back to, the run is waited for.
+// agentProtocolClient implements the phases of a run on a server that has only the routes of the Agent Protocol 0.1.6:
+// agents, threads, and runs that are not below a thread. Such a server reports no checkpoints and accepts no answer to
+// a question, and it does not promise to repeat a stream. A broken stream is therefore not resumed: the bridge waits
+// for the run instead.
 type agentProtocolClient struct {
 	*job
 	requests requests

@@ -194,7 +194,7 @@ func openRemote(t *testing.T, a *adaptertest.ThreadAgent) string {
 	return th.ID
 }
 
-// Faults A3, A10 and A11: streams that break are continued, once each frame.
+// TestBrokenStreamsAreContinued checks that broken streams are resumed and that each frame arrives once (A3, A10, A11).
 func TestBrokenStreamsAreContinued(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestGraphOfAServerThatListsNone: the configured graph is called, if the server has threads.
+// TestGraphOfAServerThatListsNone checks that the configured graph is used if the server has threads.
 func TestGraphOfAServerThatListsNone(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -48,8 +48,8 @@ func TestSupersteps(t *testing.T) {
 	}
 }
 
-// TestUpdatesWithoutCheckpoints: a graph that tells one checkpoint and then updates for ever is stopped at max_steps
-// (20 here).
+// TestUpdatesWithoutCheckpoints checks that a graph which reports one checkpoint and then endless updates is stopped at
+// max_steps.
 func TestUpdatesWithoutCheckpoints(t *testing.T) {
 	t.Parallel()
 	play := adaptertest.ChatPlay()

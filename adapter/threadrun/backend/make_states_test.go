@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestSuperstepsAreSentAsTheyCame checks that a command stands in place of its values, and that a list of values stays
-// one update.
+// TestSuperstepsAreSentAsTheyCame checks that a command replaces its values and that a list of values remains one
+// update.
 func TestSuperstepsAreSentAsTheyCame(t *testing.T) {
 	t.Parallel()
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
@@ -27,7 +27,8 @@ func TestSuperstepsAreSentAsTheyCame(t *testing.T) {
 	}
 }
 
-// TestUpdateAtACheckpointThatIsNotClear checks that nothing is sent if a run and a step name no checkpoint, or several.
+// TestUpdateAtACheckpointThatIsNotClear checks that no update is sent if a run and a step identify no checkpoint, or
+// several.
 func TestUpdateAtACheckpointThatIsNotClear(t *testing.T) {
 	t.Parallel()
 	const one = `{"values":{},"next":[],"tasks":[],"created_at":"2026-11-28T17:45:26.129Z","metadata":{"run_id":"r","step":2},"checkpoint":{"checkpoint_id":"x"}}`

@@ -80,8 +80,8 @@ func wantOnce(t *testing.T, tr adaptertest.Trace, p *lateGateway, work func() in
 	}
 }
 
-// TestRunIsNotSentAgainWhileItsRequestMayBeOnItsWay: INV4. The agent does not list the run of a request whose answer
-// was lost, and carries it out later.
+// TestRunIsNotSentAgainWhileItsRequestMayBeOnItsWay covers an agent that does not list the run of an unanswered request
+// and executes it later (INV4).
 func TestRunIsNotSentAgainWhileItsRequestMayBeOnItsWay(t *testing.T) {
 	t.Parallel()
 	seeded := adaptertest.NewTask(nil)
@@ -105,8 +105,8 @@ func TestRunIsNotSentAgainWhileItsRequestMayBeOnItsWay(t *testing.T) {
 	}
 }
 
-// TestRunOfADeadProcessIsNotSentAgain: a process may have died after its request, of which the log says nothing, or
-// that there is a thread for it.
+// TestRunOfADeadProcessIsNotSentAgain covers a process that died after sending a request that the log does not show,
+// with and without a logged thread.
 func TestRunOfADeadProcessIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	for name, linked := range map[string]bool{"nothing is logged": false, "the link is logged": true} {
@@ -125,7 +125,7 @@ func TestRunOfADeadProcessIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// TestNextStepIsNotSentAgain: the second step of a lockstep run, by this process and by one that died.
+// TestNextStepIsNotSentAgain covers the second step of a lockstep run, sent by this process or by one that died.
 func TestNextStepIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]bool{"the connection breaks": false, "the process dies": true} {
@@ -148,8 +148,8 @@ func TestNextStepIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// TestEmptyStepOfADeadProcess: a step without output is followed by a request for the next one. A process that died
-// may have sent it.
+// TestEmptyStepOfADeadProcess covers the request that follows a step without output, if a process that died may have
+// sent it.
 func TestEmptyStepOfADeadProcess(t *testing.T) {
 	t.Parallel()
 	empty := adaptertest.StepPlays()[0]
@@ -164,7 +164,7 @@ func TestEmptyStepOfADeadProcess(t *testing.T) {
 	wantOnce(t, adaptertest.Collect(within(t), b, task, 0), p, a.Work, 2)
 }
 
-// TestRunThatIsListedLate: a run is taken as soon as the agent lists it.
+// TestRunThatIsListedLate checks that a run is found as soon as the agent lists it.
 func TestRunThatIsListedLate(t *testing.T) {
 	t.Parallel()
 	lost := adaptertest.ChatPlay()
@@ -187,7 +187,7 @@ func TestRunThatIsListedLate(t *testing.T) {
 	}
 }
 
-// TestPlainRunIsNotSentAgain: a server of the Agent Protocol alone, whose search does not find the run.
+// TestPlainRunIsNotSentAgain covers a plain Agent Protocol server whose search does not find the run.
 func TestPlainRunIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -215,7 +215,8 @@ func TestPlainRunIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// TestThreadIsMadeAgain: the id of a thread is ours, so that its creation may be sent again when its answer is lost.
+// TestThreadIsMadeAgain checks that an unanswered request to create a thread is sent again, which is safe because the
+// bridge chooses its id.
 func TestThreadIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	for name, lost := range map[string]adaptertest.Canned{"the connection breaks": {Times: 1}, "a gateway says 504": {Status: 504, Times: 1}} {
@@ -228,7 +229,8 @@ func TestThreadIsMadeAgain(t *testing.T) {
 	}
 }
 
-// TestStateIsNotGivenTwice: a gateway's answer to a state update leaves open whether the agent has taken it.
+// TestStateIsNotGivenTwice checks that a state update is not sent again after a gateway's answer, because the agent may
+// have applied it.
 func TestStateIsNotGivenTwice(t *testing.T) {
 	t.Parallel()
 	a := playing(adaptertest.ChatPlay())

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestUnknownStatus: a status that no version of the documents knows says nothing. Where the state shows the end of
-// this run, that is its end; else the outcome is unknown.
+// TestUnknownStatus checks that an undocumented status is ignored. If the state shows the end of the run, that counts.
+// Otherwise the outcome is unknown.
 func TestUnknownStatus(t *testing.T) {
 	t.Parallel()
 	whole := adaptertest.ChatPlay()

@@ -62,8 +62,8 @@ func outputs(tr adaptertest.Trace) (list []string) {
 	return list
 }
 
-// TestRetriesOfManyRuns: in front of an agent that is overloaded, or not there, a run makes three attempts and no
-// more, so that as many runs as may be under way at once (concurrency) are all that such an agent sees.
+// TestRetriesOfManyRuns checks that a run tries an overloaded or unreachable agent three times at most, and that such
+// an agent never sees more runs at once than its concurrency.
 func TestRetriesOfManyRuns(t *testing.T) {
 	t.Parallel()
 	const runs = 10

@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestRequestThatTheBridgeGivesUpIsAnswered: a client that is still there when the bridge stops is told so; one that
-// has left is told nothing.
+// TestRequestThatTheBridgeGivesUpIsAnswered checks that clients still connected when the bridge stops get an answer,
+// and disconnected ones none.
 func TestRequestThatTheBridgeGivesUpIsAnswered(t *testing.T) {
 	t.Parallel()
 	for cause, status := range map[error]int{errors.New("the bridge is shutting down"): http.StatusServiceUnavailable, nil: http.StatusOK} {

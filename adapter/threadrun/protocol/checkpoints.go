@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// checkpoints emits checkpoints. Clients pair each with the values after it.
+// checkpoints emits checkpoints. Clients pair each with the values that follow it.
 type checkpoints struct {
 	*emitter
 	step    int               // of the newest checkpoint, as it is emitted
@@ -20,9 +20,9 @@ func newCheckpoints(out *emitter) *checkpoints {
 	return &checkpoints{emitter: out, step: math.MinInt, turnsOf: map[string]string{}}
 }
 
-// note notes a checkpoint, before it is emitted. Its step comes after all steps before it: a thread/run agent counts
-// from the start where the bridge made it a new thread, and a fork counts from where it forks. Clients take the values
-// of a lower step for old ones and keep messages that these lack.
+// note records a checkpoint before it is emitted and makes its step greater than all before it. A thread/run agent
+// counts from the start if the bridge created a new thread for it, and a fork counts from its origin. Clients treat
+// values with a lower step as old and keep messages that these lack.
 func (p *checkpoints) note(cp *mapping.Checkpoint) {
 	p.step, p.turn = max(cp.Step, p.step+1), cp.Parent
 	if cp.Source == sourceLoop {

@@ -67,8 +67,7 @@ func TestAMessageHasTheCheckpointWhereItsTurnBeganForAParent(t *testing.T) {
 	}
 }
 
-// parents are what SDKs take for the parent of each message, in the order in which they come: the last one told, and
-// the first one.
+// parents returns the parents that SDKs assume for messages: the last one reported and the first one, in this order.
 func parents(t *testing.T, w *world) (last, first string) {
 	t.Helper()
 	var ids []string

@@ -127,8 +127,8 @@ func nodesOf(e *state.Entry) []output {
 	return list
 }
 
-// emitQuestions tells questions, each once, in the namespace of the graph that asks. They stand in the log together
-// with the end of their run, so that an answer that comes at once finds the thread waiting.
+// emitQuestions emits each question once, in the namespace of the graph that asks. Questions are logged together with
+// the end of their run, so that a client that answers at once finds the thread waiting.
 func (v *runView) emitQuestions(ns []string, list []mapping.Interrupt) {
 	for _, q := range list {
 		if v.asked[q.ID] {
@@ -149,8 +149,8 @@ func (v *runView) emitQuestions(ns []string, list []mapping.Interrupt) {
 	}
 }
 
-// custom emits what a graph's writer wrote. An object {name, payload} is the event's data as it stands, so that it is
-// on the channel custom:name. Anything else is the payload of an event: the protocol requires one.
+// custom emits the output of a graph's writer. An object {name, payload} becomes the event's data unchanged, so that it
+// is on the channel custom:name. Any other value becomes the payload of an event, which the protocol requires.
 func (v *runView) custom(ns []string, name string, data json.RawMessage) {
 	v.tree.reach(v.out, ns)
 	write := func(w *writer) { w.open().some("name", name).raw("payload", data).close() }

@@ -407,7 +407,8 @@ func tightly(t *testing.T, room adapter.MemoryBudget) *wire {
 	return dial(t, srv.URL)
 }
 
-// D5: the messages of sockets are counted with the bodies of requests.
+// TestAMessageThatThereIsNoRoomForEndsTheSocket checks that WebSocket messages count towards the memory of request
+// bodies (D5).
 func TestAMessageThatThereIsNoRoomForEndsTheSocket(t *testing.T) {
 	t.Parallel()
 	full := mapping.Errorf(mapping.Unavailable, "overloaded", "There is no room.")
@@ -429,7 +430,8 @@ func TestASocketRefusesCommandsOverTheRate(t *testing.T) {
 	}
 }
 
-// D5: near the memory limit a socket takes no new work, and goes on.
+// TestASocketTakesNoWorkNearTheMemoryLimit checks that a WebSocket refuses new work near the memory limit and stays
+// open (D5).
 func TestASocketTakesNoWorkNearTheMemoryLimit(t *testing.T) {
 	t.Parallel()
 	c := tightly(t, tight{work: mapping.Errorf(mapping.Unavailable, "overloaded", "There is no memory.")})

@@ -72,8 +72,8 @@ func roleOf(m json.RawMessage) string {
 	}
 }
 
-// say tells the messages of an update that were not streamed, each whole, and ends those that were. With calls, calls
-// of tools are told, too.
+// say emits those messages of an update that were not streamed, each as a whole, and ends the streamed ones. If calls
+// is true, it also emits tool calls.
 func (tr *transcript) say(out *emitter, ns []string, update json.RawMessage, calls bool) {
 	tr.end(out, update)
 	for _, raw := range messagesOf(update) {

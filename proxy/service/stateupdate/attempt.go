@@ -90,8 +90,8 @@ func (u *attempt) forks() bool {
 	return u.asked.CheckpointID != "" && u.asked.CheckpointID != u.thread.Head
 }
 
-// writer is the agent that can take the update: it has the state that is changed, and a way to change it. nil: the
-// bridge reduces the update itself, and the next run at an agent starts from what it made.
+// writer returns the agent that can apply the update: it has the state to be changed and a way to change it. If there
+// is none, the bridge applies the update itself, and the next run at an agent starts from the result.
 func (u *attempt) writer(ctx context.Context) (mapping.Link, adapter.StateWriter, error) {
 	switch {
 	case u.thread.Head == "":
@@ -102,7 +102,7 @@ func (u *attempt) writer(ctx context.Context) (mapping.Link, adapter.StateWriter
 	return agreed[adapter.StateWriter](ctx, u)
 }
 
-// forkWriter is the writer of an update that begins at an earlier checkpoint, of which u.at is set.
+// forkWriter is writer for an update of an earlier checkpoint. It sets u.at.
 func (u *attempt) forkWriter(ctx context.Context) (none mapping.Link, _ adapter.StateWriter, err error) {
 	c, err := u.States.Checkpoint(ctx, u.thread.ID, u.asked.CheckpointID)
 	if err != nil {
@@ -119,13 +119,13 @@ func (u *attempt) forkWriter(ctx context.Context) (none mapping.Link, _ adapter.
 	return writerOf[adapter.StateWriter](ctx, u, func(l mapping.Link) bool { return l.Remote == remote })
 }
 
-// agreed finds an agent whose copy of the thread is its newest state, and whose backend is a B; the zero value where
+// agreed returns an agent whose copy of the thread is its newest state and whose backend is a B, or zero values if
 // there is none.
 func agreed[B any](ctx context.Context, u *attempt) (mapping.Link, B, error) {
 	return writerOf[B](ctx, u, func(l mapping.Link) bool { return l.LocalCheckpoint == u.thread.Head })
 }
 
-// writerOf finds an agent with a copy of the thread that will do, and whose backend is a B.
+// writerOf returns an agent that has a suitable copy of the thread and whose backend is a B.
 func writerOf[B any](ctx context.Context, u *attempt, will func(mapping.Link) bool) (none mapping.Link, _ B, err error) {
 	var zero B
 	links, err := u.Links.List(ctx, u.thread.ID)
@@ -318,9 +318,9 @@ func (u *attempt) logUpdate(ctx context.Context, ev mapping.Event, after *state.
 	return made, nil
 }
 
-// cannotUpdate tells an agent that has no way to take a state update, or not now, from one that refused this one. The
-// bridge then reduces by itself, and the next run there starts from what it made: whether the agent has taken the
-// update all the same does not matter, since a new thread is made there.
+// cannotUpdate reports whether an agent has no way to apply a state update, or not now, as opposed to refusing this
+// one. The bridge then applies it, and the next run there starts from the result. It does not matter whether the agent
+// applied the update after all, because the next run gets a new thread there.
 func cannotUpdate(err error) bool {
 	if err == nil {
 		return false

@@ -15,9 +15,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestStateUpdateIsNotSentAfterTheLease: the lease of a process ends when it holds a thread for a state update and
-// has not told the agent. Another process may have gone on with the thread by then. The client hears why, and nothing
-// is logged.
+// TestStateUpdateIsNotSentAfterTheLease ends the lease of a process that holds a thread for a state update which it has
+// not sent yet. Another process may have continued the thread. The client gets the reason, and nothing is logged.
 func TestStateUpdateIsNotSentAfterTheLease(t *testing.T) {
 	t.Parallel()
 	b := replicas(t, 1)[0]

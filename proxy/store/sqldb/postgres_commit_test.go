@@ -29,7 +29,7 @@ func wantRows(t *testing.T, d *DB, want int) {
 	}
 }
 
-// C9: the commit took place, and its answer never came.
+// TestCommitWithoutAnswerIsAskedFor covers a commit that succeeded, but whose answer was lost (C9).
 func TestCommitWithoutAnswerIsAskedFor(t *testing.T) {
 	t.Parallel()
 	w, dsn := storetest.Through(t, storetest.Schema(t))
@@ -47,8 +47,8 @@ func TestCommitWithoutAnswerIsAskedFor(t *testing.T) {
 // quiet keeps the server from writing its log by itself, so that a crash loses what no commit has waited for.
 var quiet = []string{"wal_writer_delay=10s", "autovacuum=off"}
 
-// C9: the server crashes while a commit is on its way to it, and gives the number of the lost transaction to another
-// one, which commits. What was acknowledged is there, once.
+// TestCommitThatACrashLost crashes the server while a commit is on its way. The server gives the number of the lost
+// transaction to another one, which commits. Acknowledged data exists exactly once (C9).
 func TestCommitThatACrashLost(t *testing.T) {
 	t.Parallel()
 	ways := map[string]func(*storetest.Cluster, uint32){
@@ -81,7 +81,7 @@ func TestCommitThatACrashLost(t *testing.T) {
 	}
 }
 
-// C9: a commit that was given up, and done again, reaches the server after all.
+// TestLateCommitIsRefused covers a commit that was given up and repeated, and then reaches the server after all (C9).
 func TestLateCommitIsRefused(t *testing.T) {
 	t.Parallel()
 	w, dsn := storetest.Through(t, storetest.Schema(t))

@@ -30,8 +30,8 @@ func must(t *testing.T, conn *sqlite3.Conn, text string) {
 	}
 }
 
-// D4: while another program writes, operations that write wait for a time; then they are refused, and nothing of theirs
-// is there. Later all is well again.
+// TestAnotherProgramHoldsTheFile checks that writes wait while another program writes, and are then refused without
+// effect. Later writes succeed (D4).
 func TestAnotherProgramHoldsTheFile(t *testing.T) {
 	t.Parallel()
 	s, ctx := fresh(t), context.Background()
@@ -69,7 +69,7 @@ func TestAnotherProgramHoldsTheFile(t *testing.T) {
 	}
 }
 
-// D4: a program that holds the file for less than that is waited for.
+// TestBusyForAMoment checks that writes wait for a program that holds the file for a shorter time (D4).
 func TestBusyForAMoment(t *testing.T) {
 	t.Parallel()
 	s, ctx := fresh(t), context.Background()
@@ -98,8 +98,8 @@ func (b beginning) begin(conn *sqlite3.Conn) error {
 	return b.sqlite.begin(conn)
 }
 
-// D4: another program that reads for long keeps the log from beginning anew. No operation waits for it; the size of the
-// log is told; and when it is gone the log is cut.
+// TestLongReaderHoldsTheLog covers another program whose long read keeps the write-ahead log from restarting. No
+// operation waits for it, the log's size is reported, and the log is truncated afterwards (D4).
 func TestLongReaderHoldsTheLog(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)

@@ -63,8 +63,8 @@ var harms = map[string]func(path string) error{
 	"cut off": func(path string) error { return os.Truncate(path, 4096) },
 }
 
-// D2, D3: a statement that meets a damaged page ends writing, be it a read or a write. Nothing more is acknowledged,
-// not even what would fit in whole pages.
+// TestDamageFoundUnderWayEndsWriting checks that reading or writing a damaged page ends all writing. Nothing more is
+// acknowledged, not even writes to intact pages (D2, D3).
 func TestDamageFoundUnderWayEndsWriting(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -92,8 +92,8 @@ func TestDamageFoundUnderWayEndsWriting(t *testing.T) {
 	}
 }
 
-// D2: of operations that go together none is acknowledged when one finds the file damaged, and what passes is tried
-// again.
+// TestFailedStatementEndsWriting checks that no operation of a group is acknowledged if one of them finds the file
+// damaged, and that transient failures are retried (D2).
 func TestFailedStatementEndsWriting(t *testing.T) {
 	t.Parallel()
 	for code, last := range map[sqlite3.ResultCode]bool{

@@ -12,8 +12,8 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// D3: a file that is cut short while it is in use is noticed at the next write, and at the next question for readiness
-// where nothing is written, though no lost page is read.
+// TestFileCutShortInUse checks that a truncated file is noticed at the next write, or at the next readiness check if
+// nothing is written, even if no lost page is read (D3).
 func TestFileCutShortInUse(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -50,7 +50,8 @@ func TestFileCutShortInUse(t *testing.T) {
 	}
 }
 
-// D3: without its write-ahead log the file lacks what was acknowledged last, which a crash would show.
+// TestLogTakenAwayInUse checks that a missing write-ahead log is noticed. Without it, the file lacks the latest
+// acknowledged data after a crash (D3).
 func TestLogTakenAwayInUse(t *testing.T) {
 	t.Parallel()
 	s, ctx := fresh(t), context.Background()
@@ -148,7 +149,7 @@ func TestReadinessOnlyReads(t *testing.T) {
 
 var full = sqlite3.ResultFull.ToError()
 
-// D1: what a full disk refuses shows in readiness, which tries again.
+// TestReadinessOnAFullDisk checks that readiness reports a full disk and tries again (D1).
 func TestReadinessOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	s, ctx := fresh(t), context.Background()

@@ -18,7 +18,7 @@ func link(t *testing.T, target, name string) {
 	}
 }
 
-// C8: a second process is kept away from the file, by whatever name it comes.
+// TestSecondProcessByAnotherName checks that a second process cannot open the file, whatever name it uses (C8).
 func TestSecondProcessByAnotherName(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -268,7 +268,8 @@ func TestClosedStoreRefuses(t *testing.T) {
 	}
 }
 
-// D1: a full disk is storage_full, reads go on, and writes do once there is room.
+// TestFullDiskIsSaidAndPasses checks that a full disk is reported as storage_full, that reads continue, and that writes
+// do once there is space (D1).
 func TestFullDiskIsSaidAndPasses(t *testing.T) {
 	t.Parallel()
 	s, ctx := fresh(t), context.Background()
@@ -327,8 +328,8 @@ func (f *flaky) exec(conn *sqlite3.Conn, text string) error {
 	return f.sqlite.exec(conn, text)
 }
 
-// D2: after a commit that the disk failed it is not known what the file holds, so nothing more is acknowledged, though
-// the next commit might come through; reading goes on.
+// TestFailedFlushEndsWriting checks that nothing more is acknowledged after the disk failed a commit, because the
+// content of the file is unknown, even if the next commit might succeed. Reads continue (D2).
 func TestFailedFlushEndsWriting(t *testing.T) {
 	t.Parallel()
 	for code, last := range map[sqlite3.ResultCode]bool{

@@ -21,7 +21,8 @@ func harmless(s string) bool {
 	return bytes.Equal(mapping.Visible([]byte(s)), []byte(s)) && !strings.ContainsRune(s, '\x1b')
 }
 
-// E22: a log is text, in both formats, and JSON keeps its meaning.
+// TestLogsArePlain checks that logs contain no escape sequences in either format, and that JSON keeps its meaning
+// (E22).
 func TestLogsArePlain(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"json", "console"} {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A row stays one line, whatever a client has named what it shows.
+// TestRowsAreLines checks that a row stays on one line, whatever names clients chose.
 func TestRowsAreLines(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

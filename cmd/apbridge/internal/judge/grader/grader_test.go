@@ -156,7 +156,7 @@ func TestBadAnswers(t *testing.T) {
 	}
 }
 
-// Wherever the words of a grader are cut, they show no part of the key.
+// TestNoHalfSecretOfAGrader checks that a grader's text shows no part of the key, wherever it is truncated.
 func TestNoHalfSecretOfAGrader(t *testing.T) {
 	t.Parallel()
 	for behind := range shownMost + 20 {
@@ -172,7 +172,7 @@ func TestNoHalfSecretOfAGrader(t *testing.T) {
 	}
 }
 
-// An answer of which only the beginning is read shows no beginning of the key at its end.
+// TestNoHalfSecretOfALongAnswer checks that a truncated response does not show the beginning of the key at its end.
 func TestNoHalfSecretOfALongAnswer(t *testing.T) {
 	t.Parallel()
 	g, _ := asking(t, func(w http.ResponseWriter, _ *http.Request) {

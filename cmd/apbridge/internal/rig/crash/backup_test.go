@@ -101,9 +101,9 @@ func lapse(t *testing.T, dsn string) {
 	}
 }
 
-// TestBackupWhileRunning: a copy made while runs are under way opens. What was acknowledged before is in it; the run
-// that was with its agent ends as after a crash (A2), with nothing asked for again; the one after it is done; and the
-// bridge that was copied does not notice.
+// TestBackupWhileRunning checks that a copy made while runs are active can be opened. It contains everything
+// acknowledged before. The run that was at its agent ends as after a crash, without a second request (A2). The run
+// after it is executed. The copied bridge is not affected.
 func TestBackupWhileRunning(t *testing.T) {
 	t.Parallel()
 	for name, backup := range backups {

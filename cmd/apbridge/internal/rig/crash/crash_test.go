@@ -18,8 +18,8 @@ import (
 // wholeCrash is the variable that has every scene die at every point; without it only a few deaths are tried.
 const wholeCrash = "APBRIDGE_TEST_CRASH"
 
-// TestCrashAtEveryPoint kills the bridge at every point of every scene, starts it again and checks that what was promised holds.
-// Every point there is must have been died at.
+// TestCrashAtEveryPoint kills the bridge at every fail point of every scene, starts it again and checks its guarantees.
+// It fails if a point was never reached.
 func TestCrashAtEveryPoint(t *testing.T) {
 	if os.Getenv(wholeCrash) == "" {
 		t.Skip("takes minutes; " + wholeCrash + "=1 runs this")
@@ -69,7 +69,7 @@ func TestCrashAtEveryPoint(t *testing.T) {
 // crashTime is what the whole may need over PostgreSQL, where every death has a schema of its own, on a small machine.
 const crashTime = 20 * time.Minute
 
-// TestCrashAtOnce is a few of these deaths, some of them while the process stops.
+// TestCrashAtOnce covers a few of these crashes, some of them during shutdown.
 func TestCrashAtOnce(t *testing.T) {
 	t.Parallel()
 	storetest.File(t) // the others take the same code
@@ -92,8 +92,8 @@ func TestCrashAtOnce(t *testing.T) {
 	}
 }
 
-// TestPowerCut is a few power cuts, right after what a client was told: the id of a thread and of a run, a frame of
-// a run that is followed, a step that was handed out.
+// TestPowerCut covers a few power cuts right after a client was given the id of a thread or run, a stream frame, or a
+// step.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)

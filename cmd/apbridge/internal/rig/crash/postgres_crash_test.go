@@ -10,9 +10,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestServerCrashesUnderLoad: the server of a bridge crashes twice while clients make threads and have runs done,
-// losing what no commit had waited for. Whatever was acknowledged is there, each run ends once, and no thread stays
-// busy.
+// TestServerCrashesUnderLoad crashes a bridge's PostgreSQL twice under load, losing everything that no commit waited
+// for. Everything acknowledged remains, each run ends once, and no thread stays busy.
 func TestServerCrashesUnderLoad(t *testing.T) {
 	t.Parallel()
 	cluster := storetest.Private(t, "commit_delay=2000", "commit_siblings=1") // so that commits wait in company

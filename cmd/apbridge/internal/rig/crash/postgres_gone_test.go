@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TestConnectionsKilledUnderARun: every connection to the server is cut while a run goes on, twice; nothing is lost,
-// and no operator has to act.
+// TestConnectionsKilledUnderARun cuts all database connections twice during a run. Nothing is lost and no operator has
+// to act.
 func TestConnectionsKilledUnderARun(t *testing.T) {
 	t.Parallel()
 	dsn, name := storetest.Schema(t), "c9-"+mapping.NewID()

@@ -154,7 +154,8 @@ func withoutHeartbeats(stream string) string {
 	return strings.ReplaceAll(stream, string(sse.AppendHeartbeat(nil)), "")
 }
 
-// C4: a run is made on one process, executed by another, read on a third, and stopped through any.
+// TestAnyProcessServesAnyRequest creates a run on one process, executes it on another, reads it on a third and stops it
+// through any (C4).
 func TestAnyProcessServesAnyRequest(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
@@ -187,7 +188,8 @@ func TestAnyProcessServesAnyRequest(t *testing.T) {
 	}
 }
 
-// C4: the process that executes a run dies, and its readers elsewhere go on.
+// TestRunsOfADeadProcessAreTakenOver checks that readers elsewhere continue after the process that executes a run dies
+// (C4).
 func TestRunsOfADeadProcessAreTakenOver(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
@@ -209,8 +211,8 @@ func TestRunsOfADeadProcessAreTakenOver(t *testing.T) {
 	}
 }
 
-// C4: the same in front of a graph: another process goes back to its stream, after the last frame that was logged, and
-// its run is not made again.
+// TestGraphRunOfADeadProcessIsRejoined checks that another process resumes a graph's stream after the last logged frame
+// and does not create the run again (C4).
 func TestGraphRunOfADeadProcessIsRejoined(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
@@ -240,8 +242,8 @@ func TestGraphRunOfADeadProcessIsRejoined(t *testing.T) {
 	}
 }
 
-// C2: the process that executes a run is stopped for longer than its lease, and wakes when another one has gone on. It
-// changes nothing, there and here.
+// TestWokenProcessChangesNothing suspends the process that executes a run for longer than its lease. When it wakes,
+// another process has continued, and it changes nothing at the agent or in the database (C2).
 func TestWokenProcessChangesNothing(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)

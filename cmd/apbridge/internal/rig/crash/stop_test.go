@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestSecondSignalStopsAtOnce: a process that drains under a long grace is gone at a second signal, and what it was
-// at is for the next one, as after kill -9.
+// TestSecondSignalStopsAtOnce checks that a second signal ends a draining process at once, and that its work is left to
+// the next process, as after kill -9.
 func TestSecondSignalStopsAtOnce(t *testing.T) {
 	t.Parallel()
 	for kind, code := range map[adaptertest.Kind]any{adaptertest.Plain: nil, adaptertest.JS: "outcome_unknown"} {

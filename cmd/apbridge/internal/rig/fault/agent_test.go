@@ -129,7 +129,7 @@ func forgetsTheRun() adaptertest.Peer {
 	return cutShort(adaptertest.Canned{Status: 404, Type: "text/plain", Body: "Run not found"})
 }
 
-// TestGraphDiesForGood: the end of the run cannot be found out.
+// TestGraphDiesForGood covers a graph that dies, so that the end of its run cannot be found out.
 func TestGraphDiesForGood(t *testing.T) {
 	t.Parallel()
 	agent := cutShort(adaptertest.Canned{})
@@ -271,8 +271,8 @@ func (f agentFault) checkWork(t *testing.T, peer adaptertest.Peer) {
 	}
 }
 
-// TestAgentThatIsNotThere: in either dialect, and before the agent's dialect is known, the message names the agent and
-// where it should be.
+// TestAgentThatIsNotThere checks that the error names the agent and its address, in both dialects and before the
+// agent's dialect is known.
 func TestAgentThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	for _, dialect := range []string{"auto", "taskstep", "threadrun"} {
@@ -300,8 +300,8 @@ func TestAgentThatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestResolvedByAsking: the connection breaks, and the agent can tell what became of the call. The run succeeds and
-// nothing was done twice.
+// TestResolvedByAsking breaks a connection to an agent that can report the result of the call. The run succeeds and
+// nothing is done twice.
 func TestResolvedByAsking(t *testing.T) {
 	t.Parallel()
 	type scene struct {
@@ -336,7 +336,8 @@ func TestResolvedByAsking(t *testing.T) {
 	}
 }
 
-// TestStreamIsRejoined: a graph's stream that breaks is gone back to, and an answer that was lost is looked for.
+// TestStreamIsRejoined checks that a graph's broken stream is resumed and that the result of an unanswered call is
+// looked up.
 func TestStreamIsRejoined(t *testing.T) {
 	t.Parallel()
 	cut, lost := adaptertest.ChatPlay(), adaptertest.ChatPlay()
@@ -358,8 +359,7 @@ func TestStreamIsRejoined(t *testing.T) {
 	}
 }
 
-// TestGraphForgetsTheThread: the next run starts over on a fresh thread upstream, out of the state that is kept
-// here.
+// TestGraphForgetsTheThread checks that the next run starts on a new upstream thread with the state kept by the bridge.
 func TestGraphForgetsTheThread(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
@@ -376,7 +376,7 @@ func TestGraphForgetsTheThread(t *testing.T) {
 	}
 }
 
-// TestSpeaksNoDialect: something that is no agent.
+// TestSpeaksNoDialect covers a server that is no agent.
 func TestSpeaksNoDialect(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestBodiesTogetherInWords: a body that there is no room for is refused in the words of its dialect with the time to
-// try again, while one that brings little is served.
+// TestBodiesTogetherInWords checks that a body without room is refused in its dialect with a Retry-After, while small
+// requests are served.
 func TestBodiesTogetherInWords(t *testing.T) {
 	t.Parallel()
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL)})

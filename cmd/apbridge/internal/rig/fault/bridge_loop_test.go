@@ -31,8 +31,8 @@ func (d *detour) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	httputil.NewSingleHostReverseProxy(d.to.Load()).ServeHTTP(w, r)
 }
 
-// TestBridgeInFrontOfItself: a request that comes back to the bridge is refused, whether straight or by way of
-// another bridge, and the run says why; nothing goes round again.
+// TestBridgeInFrontOfItself checks that a request which returns to the bridge, directly or through another bridge, is
+// refused, that the run says why, and that it does not loop.
 func TestBridgeInFrontOfItself(t *testing.T) {
 	t.Parallel()
 	for _, dialect := range []string{"taskstep", "threadrun", "auto"} {
@@ -59,8 +59,8 @@ func TestBridgeInFrontOfItself(t *testing.T) {
 	}
 }
 
-// TestLongWays: replicas do not know each other, so that a way that is too long is refused, in the words of either
-// dialect; a short one is served.
+// TestLongWays checks that a chain of bridges that is too long is refused in either dialect, because replicas do not
+// know each other, and that a short one is served.
 func TestLongWays(t *testing.T) {
 	t.Parallel()
 	b := rig.InFrontOf(t, "http://127.0.0.1:9")

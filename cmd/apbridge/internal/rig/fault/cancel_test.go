@@ -15,7 +15,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestCancelRunning: the run ends as interrupted, a graph is told, and the thread is free.
+// TestCancelRunning checks that the run ends as interrupted, that a graph is informed, and that the thread is free.
 func TestCancelRunning(t *testing.T) {
 	t.Parallel()
 	step := adaptertest.NewStepAgent(adaptertest.Plain)
@@ -63,8 +63,8 @@ func TestCancelRunning(t *testing.T) {
 	}
 }
 
-// TestCancelQueued: behind a run of its thread, and behind the agent's concurrency. The agent never hears of what
-// was cancelled.
+// TestCancelQueued cancels runs that wait for another run of their thread or for the agent's concurrency. The agent
+// never learns about them.
 func TestCancelQueued(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
@@ -90,8 +90,8 @@ func TestCancelQueued(t *testing.T) {
 	}
 }
 
-// TestCancelParked: a task between two POSTs is cancelled through either face; its client is told at its next POST,
-// and the agent is left alone.
+// TestCancelParked cancels a task between two POSTs through either face. Its client learns about it at its next POST,
+// and the agent is not called.
 func TestCancelParked(t *testing.T) {
 	t.Parallel()
 	for _, through := range []string{"threadrun", "taskstep"} {
@@ -123,7 +123,8 @@ func TestCancelParked(t *testing.T) {
 	}
 }
 
-// TestCancelOfARunThatEnds: one of both wins, and all clients see the same winner.
+// TestCancelOfARunThatEnds checks that either the cancellation or the end wins, and that all clients see the same
+// winner.
 func TestCancelOfARunThatEnds(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
@@ -152,8 +153,8 @@ func TestCancelOfARunThatEnds(t *testing.T) {
 	}
 }
 
-// TestRunOfAClientThatLeaves: the run of a client that goes away is cancelled or goes on, as its request says, or else as
-// its flavour does.
+// TestRunOfAClientThatLeaves checks that the run of a disconnected client is cancelled or continues, as its request or
+// else its flavour says.
 func TestRunOfAClientThatLeaves(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ flavour, said, want string }{
@@ -197,7 +198,8 @@ func TestRunOfAClientThatLeaves(t *testing.T) {
 	}
 }
 
-// A reader of a run that another client made ends it by leaving only where the reader asked for that, on every route.
+// TestReaderThatLeaves checks, on every route, that a reader's disconnect ends a run of another client only if the
+// reader asked for that.
 func TestReaderThatLeaves(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{"": "success", "?cancel_on_disconnect=0": "success", "?cancel_on_disconnect=1": "interrupted"} {
@@ -277,9 +279,9 @@ func sendAndLeave(b *rig.Bridge, method, path, body string) {
 	}
 }
 
-// TestShutdownDuringAWait: the run of a waiting client is handed over when the bridge stops. The client asked for a
-// cancellation when it leaves, but it does not leave, so the run is not cancelled. One call is open then, and the agent
-// lists its result, however quick it is.
+// TestShutdownDuringAWait checks that the run of a waiting client is handed over when the bridge stops. The client
+// asked for cancellation on disconnect, but it does not disconnect, so the run is not cancelled. One call is open at
+// that time, and the agent lists its result.
 func TestShutdownDuringAWait(t *testing.T) {
 	t.Parallel()
 	const before = 30 // quick steps

@@ -34,8 +34,8 @@ func (a *arrivals) all() []http.Header {
 	return slices.Clone(a.seen)
 }
 
-// E11: what a client writes into its configuration, metadata, input or headers chooses neither where the bridge calls
-// nor with which credentials, however deep it stands.
+// TestClientsChooseNoUpstream checks that nothing in a client's configuration, metadata, input or headers decides which
+// address the bridge calls or which credentials it uses (E11).
 func TestClientsChooseNoUpstream(t *testing.T) {
 	t.Parallel()
 	decoy := &arrivals{next: http.NotFoundHandler()}

@@ -16,8 +16,8 @@ const constructors = `{"made":{"lc":1,"type":"constructor","id":["langchain","ll
 	`"pickle":{"__reduce__":["os.system",["true"]],"py/object":"os.system","py/reduce":[]},"bytes":{"__type":"msgpack_ext","code":5,"data":"gASVDgAAAAAAAACMAm9zlC4="},` +
 	`"proto":{"__proto__":{"admin":true},"constructor":{"prototype":{}}},"deep":[[{"lc":1,"type":"constructor","id":["builtins","eval"],"kwargs":{}}]]}`
 
-// TestConstructorsAreCarried: by the store, by metadata, by a state that a client writes, by a graph's state and by
-// a step's output: as they were written, and nothing else.
+// TestConstructorsAreCarried checks that serialised constructors in store items, metadata, states and step outputs pass
+// through unchanged and are never interpreted.
 func TestConstructorsAreCarried(t *testing.T) {
 	t.Parallel()
 	var want any

@@ -45,9 +45,8 @@ func manyMessages(n int) string {
 	return `{"messages":[` + strings.Repeat(`,{"role":"user","content":"x"}`, n)[1:] + `]}`
 }
 
-// TestCostOfOneBody: what a body costs grows with its length alone, however many keys or messages it has, all the
-// way: read, checked, begun, folded, told and answered. It is told by what is allocated, which is the same on any
-// machine, and by what lives.
+// TestCostOfOneBody checks that the cost of a body grows only with its length, whatever its number of keys or messages,
+// from reading to the response. It measures allocations, which are the same on every machine, and live memory.
 func TestCostOfOneBody(t *testing.T) {
 	storetest.File(t) // what the client of PostgreSQL allocates is not in these bounds
 	graph := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
@@ -119,8 +118,8 @@ func costOf(t *testing.T, b *rig.Bridge, path, body string) (rig.Cost, float64) 
 	}), float64(len(body))
 }
 
-// TestLengthsThatAreOnlyAnnounced: nothing is held for a body that calls itself an upload where none is taken,
-// however long it says it is.
+// TestLengthsThatAreOnlyAnnounced checks that no memory is reserved for a body that claims to be an upload on a route
+// without uploads, whatever its announced length.
 func TestLengthsThatAreOnlyAnnounced(t *testing.T) {
 	b := rig.InFrontOf(t, "http://127.0.0.1:9")
 	for _, kind := range []string{"multipart/form-data; boundary=x", "application/json"} {

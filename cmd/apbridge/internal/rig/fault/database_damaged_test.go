@@ -14,8 +14,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestDamagedUnderARun: the database turns out damaged when a run's step is written. A client that waits for the run
-// is answered with the cause, and the process is not ready.
+// TestDamagedUnderARun damages the database while a run's step is written. A client that waits for the run gets the
+// cause, and the process is not ready.
 func TestDamagedUnderARun(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)

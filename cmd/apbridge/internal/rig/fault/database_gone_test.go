@@ -14,8 +14,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestFileDeletedInMidFlight: what can be read is read, nothing more is accepted, and no new file takes the place of
-// the one that was there. Put back, the run goes on.
+// TestFileDeletedInMidFlight checks that reads continue, that nothing more is accepted, and that no new file replaces
+// the deleted one. The run continues when the file is back.
 func TestFileDeletedInMidFlight(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestSecondProcess on one file is refused, and does the first no harm.
+// TestSecondProcess checks that a second process on the same file is refused and does not harm the first.
 func TestSecondProcess(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
@@ -33,8 +33,8 @@ func TestSecondProcess(t *testing.T) {
 	}
 }
 
-// TestDamagedDatabase: the program does not start, says which file is meant and what to do, and leaves the file as
-// it is.
+// TestDamagedDatabase checks that the program does not start, names the file and the remedy, and leaves the file
+// unchanged.
 func TestDamagedDatabase(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)

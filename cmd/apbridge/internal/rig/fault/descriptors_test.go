@@ -12,9 +12,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestFewDescriptors: a process that may have 128 files open, in front of clients with more connections than that.
-// First it refuses what is not a watcher's; with no descriptor left it says so once; and when the clients have gone it
-// goes on, with the run that was under way, as if nothing had been.
+// TestFewDescriptors limits a process to 128 open files and opens more connections than that. It refuses everything
+// except operational requests, logs once when it has no descriptors left, and continues with the active run after the
+// clients have left.
 func TestFewDescriptors(t *testing.T) {
 	t.Parallel()
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 2)

@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestFullDisk: on a disk with room for 400 pages nothing is accepted that could not be kept, what runs fails with
-// the reason, reading works, and all goes on when there is room again.
+// TestFullDisk checks, on a disk with room for 400 pages, that nothing is accepted that cannot be kept, that active
+// runs fail with the reason, that reads work, and that everything continues when there is space again.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)

@@ -71,8 +71,8 @@ func fill(t *testing.T, folder string) (empty func()) {
 	}
 }
 
-// TestStartOnAFullDisk: after a crash on a disk that is full the bridge starts. What is there is read, what needs
-// room is refused, readiness says so, and what the crash has left behind is picked up once there is room.
+// TestStartOnAFullDisk checks that the bridge starts on a full disk after a crash. Reads work, writes are refused,
+// readiness reports it, and interrupted work continues once there is space.
 func TestStartOnAFullDisk(t *testing.T) {
 	storetest.File(t)
 	folder := onSmallDisk(t)

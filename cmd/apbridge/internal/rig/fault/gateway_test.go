@@ -38,9 +38,9 @@ func gatewayScenes() []gatewayScene {
 	}
 }
 
-// TestGatewayAnswersForTheAgent: a gateway in front of the agent has waited long enough. What the agent tells of
-// the task that it made, or of the step that it did, is taken; where it tells nothing, the run ends with an unknown
-// outcome. That is not tried again because of the configuration, and only for a client that asked for it.
+// TestGatewayAnswersForTheAgent covers a gateway that times out in front of the agent. If the agent reports the task or
+// step, that result is used. Otherwise the run ends with an unknown outcome. It is retried only if the client's request
+// asks for that, not because of the configuration.
 func TestGatewayAnswersForTheAgent(t *testing.T) {
 	t.Parallel()
 	for _, s := range gatewayScenes() {

@@ -44,11 +44,10 @@ func (a *lateAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.Agent.ServeHTTP(w, r)
 }
 
-// TestAnswerAfterTheTimeout: the agent does what it was asked for, and answers 200, after the run has timed out.
-// The run and its thread stay as they were, the agent is not asked for it again, and the next run has nothing of it.
-//
-// That it was late is recorded nowhere: the connection is closed at the timeout, from which the agent learns that its
-// caller has left, and the late bytes are lost.
+// TestAnswerAfterTheTimeout covers an agent that does its work and answers 200 after the run has timed out. The run and
+// its thread are unchanged, the agent is not called again, and the next run does not get the late result. The late
+// answer is not recorded: the connection is closed at the timeout, which tells the agent that its caller has left, and
+// the late bytes are lost.
 func TestAnswerAfterTheTimeout(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]func(*config.Agent){

@@ -11,9 +11,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestGraphNeverEnds: a graph is stopped at max_steps by the bridge, whether or not its server minds a
-// recursion_limit (this one does not), also when each step is a request of its own. What needs no more than that
-// succeeds.
+// TestGraphNeverEnds checks that the bridge stops a graph at max_steps, whether or not its server honours
+// recursion_limit, also if each step is a request of its own. Runs that need no more steps succeed.
 func TestGraphNeverEnds(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -234,8 +233,8 @@ func babbling() *adaptertest.ThreadAgent {
 	return &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{play}}
 }
 
-// TestRunThatLogsForEver: max_steps counts no tokens and no custom frames. A run of either kind of agent is stopped
-// when it has logged as much as it may, and the agent is told.
+// TestRunThatLogsForEver checks that a run of either kind of agent is stopped when it has logged too much, because
+// max_steps does not count tokens and custom frames. The agent is informed.
 func TestRunThatLogsForEver(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

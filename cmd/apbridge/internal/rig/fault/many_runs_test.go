@@ -33,8 +33,8 @@ func (c *heldAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.Handler.ServeHTTP(w, r)
 }
 
-// TestManyRunsAcrossADeath: a process dies over a thousand runs, a few of them running. The next one is ready at
-// once, asks the agent for no more at a time than it may, and every run is done once.
+// TestManyRunsAcrossADeath kills a process with a thousand runs, a few of them active. The next process is ready at
+// once, respects the agent's concurrency, and executes every run once.
 func TestManyRunsAcrossADeath(t *testing.T) {
 	t.Parallel()
 	const runs, atOnce = 1000, 8

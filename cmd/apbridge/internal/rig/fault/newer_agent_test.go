@@ -37,7 +37,7 @@ func (a *newerStepAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(body))
 }
 
-// TestNewerStepAgent: fields and statuses that the bridge does not know change nothing.
+// TestNewerStepAgent checks that unknown fields and statuses change nothing.
 func TestNewerStepAgent(t *testing.T) {
 	t.Parallel()
 	agent := &newerStepAgent{StepAgent: adaptertest.NewStepAgent(adaptertest.Plain)}
@@ -64,8 +64,8 @@ func newerPlay() adaptertest.ThreadPlay {
 	return play
 }
 
-// A frame of the outermost graph whose name is unknown is handed on under that name, as a client of the agent would see
-// it. Unknown members of messages are kept.
+// TestNewerGraph checks that a frame of the outermost graph with an unknown name is passed on under that name, and that
+// unknown members of messages are kept.
 func TestNewerGraph(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{newerPlay()}})
@@ -91,7 +91,7 @@ func TestNewerGraph(t *testing.T) {
 	}
 }
 
-// TestNewerQuestion: what a question holds beyond today's members reaches the client, and it can be answered.
+// TestNewerQuestion checks that unknown members of a question reach the client and that the question can be answered.
 func TestNewerQuestion(t *testing.T) {
 	t.Parallel()
 	ask := adaptertest.AskPlay()

@@ -111,8 +111,8 @@ func shapesOfABody() []shapeOfABody {
 	return shapes
 }
 
-// TestPeakOfOneBody: what the built program takes for one body, as the operating system counts it, beside what it
-// has when idle. What would take more is refused.
+// TestPeakOfOneBody measures how much memory the built program uses for one body beyond its idle memory, as counted by
+// the operating system. A body that would need more is refused.
 func TestPeakOfOneBody(t *testing.T) {
 	if os.Getenv("APBRIDGE_TEST_LARGE") == "" {
 		t.Skip("builds and runs the binary as it is released; APBRIDGE_TEST_LARGE=1 runs this")

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestQueueFull: what does not fit in an agent's queue is refused in both dialects with the limit's name and when to
-// come again, and is not there; what was accepted is done, and then what was refused may be asked for again.
+// TestQueueFull checks that runs beyond an agent's queue are refused in both dialects, with the limit's name and a
+// Retry-After, and are not stored. Accepted runs are executed, and refused ones can then be requested again.
 func TestQueueFull(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
@@ -52,7 +52,8 @@ func TestQueueFull(t *testing.T) {
 	}
 }
 
-// TestFurtherQueues: all agents together, a thread and a key have limits of their own, each refused by its name.
+// TestFurtherQueues checks that all agents together, a thread and a key have limits of their own and that each refusal
+// names its limit.
 func TestFurtherQueues(t *testing.T) {
 	t.Parallel()
 	const key = "a key of sixteen characters"

@@ -12,9 +12,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestLimitsOfOneRequest: a request that makes more work than its length shows has a limit with a name. Above the limit it is
-// refused in the words of its dialect, with a status that no client tries again by itself; below the limit it is
-// served.
+// TestLimitsOfOneRequest checks that a request that causes more work than its length suggests has a named limit. Above
+// it, the request is refused in its dialect with a status that clients do not retry. Below it, the request is served.
 func TestLimitsOfOneRequest(t *testing.T) {
 	t.Parallel()
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL)})

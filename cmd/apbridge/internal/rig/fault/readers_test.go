@@ -68,10 +68,10 @@ func inUse() float64 {
 	return float64(m.HeapAlloc + m.StackInuse)
 }
 
-// TestReadersThatNeverRead, and B6 and B4 on the way: many streams wait for an agent and take little
-// (APBRIDGE_TEST_READERS is their number, 10,000 for instance); when it goes on, no client reads, and the run ends as
-// ever; a new client is served meanwhile; one of the readers then reads a bit, leaves, and gets the rest by its cursor.
-// Not parallel: memory is the process's.
+// TestReadersThatNeverRead checks that many streams waiting for an agent need little memory. When the agent continues
+// and no client reads, the run ends as usual and a new client is served. A reader that reads a little and disconnects
+// gets the rest with its cursor (also B4 and B6). APBRIDGE_TEST_READERS sets the number of streams, for instance
+// 10,000. It is not parallel because memory belongs to the whole process.
 func TestReadersThatNeverRead(t *testing.T) {
 	readers := 500
 	if n, err := strconv.Atoi(os.Getenv("APBRIDGE_TEST_READERS")); err == nil {
@@ -122,8 +122,8 @@ func TestReadersThatNeverRead(t *testing.T) {
 	}
 }
 
-// TestStreamsForOldClients: a client of HTTP/1.0 reads the same frames, neither compressed nor in chunks, up to the
-// end of the connection.
+// TestStreamsForOldClients checks that an HTTP/1.0 client gets the same frames, neither compressed nor chunked, until
+// the connection ends.
 func TestStreamsForOldClients(t *testing.T) {
 	t.Parallel()
 	for name, peer := range rig.EitherKind() {
@@ -165,7 +165,7 @@ func TestStreamsForOldClients(t *testing.T) {
 	}
 }
 
-// TestHalfOpenConnections: many that never end their header take nothing from others.
+// TestHalfOpenConnections checks that many connections with unfinished headers do not affect others.
 func TestHalfOpenConnections(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))

@@ -125,8 +125,8 @@ func (s deathInStep) check(t *testing.T, agent *adaptertest.StepAgent, code any,
 	}
 }
 
-// TestProcessDiesInAStream: the graph's stream is gone back to after the last frame that was logged; what its
-// readers saw is a beginning of the whole.
+// TestProcessDiesInAStream checks that the graph's stream is resumed after the last logged frame, and that the frames
+// its readers saw are a prefix of the complete stream.
 func TestProcessDiesInAStream(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
@@ -157,7 +157,7 @@ func TestProcessDiesInAStream(t *testing.T) {
 	}
 }
 
-// TestProcessDiesWhileQueued: the run keeps its id and runs once.
+// TestProcessDiesWhileQueued checks that the run keeps its id and is executed once.
 func TestProcessDiesWhileQueued(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)

@@ -66,8 +66,8 @@ func resume(b *rig.Bridge, at, value string, more ...string) rig.Answer {
 	return b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+strings.Join(more, "")+`"command":{"resume":`+value+`}}`)
 }
 
-// TestAnswerToAnotherQuestion is refused with the ids of the open ones, does not reach the agent, and leaves the
-// question to be answered.
+// TestAnswerToAnotherQuestion checks that such an answer is refused with the ids of the open questions, does not reach
+// the agent, and leaves the question open.
 func TestAnswerToAnotherQuestion(t *testing.T) {
 	t.Parallel()
 	for name, q := range questionable() {
@@ -94,7 +94,7 @@ func TestAnswerToAnotherQuestion(t *testing.T) {
 	}
 }
 
-// TestWhichOfTwo: where several questions are open, an answer must say which it is for.
+// TestWhichOfTwo checks that an answer must name its question if several are open.
 func TestWhichOfTwo(t *testing.T) {
 	t.Parallel()
 	agent := rig.Asking(adaptertest.ChatPlay())
@@ -124,8 +124,8 @@ func askingTwice() adaptertest.ThreadPlay {
 	return play
 }
 
-// TestAnsweredTwice: whether the first answer waits, is worked on, or has been, and with whatever strategy, there
-// is no second one.
+// TestAnsweredTwice checks that a second answer is refused while the first one is queued, is being processed, or is
+// done, with every strategy.
 func TestAnsweredTwice(t *testing.T) {
 	t.Parallel()
 	for name, q := range questionable() {
@@ -165,7 +165,7 @@ func TestAnsweredTwice(t *testing.T) {
 	}
 }
 
-// TestAnsweredAtOnce: of many answers at the same time one counts, also where the others would wait for their turn.
+// TestAnsweredAtOnce checks that exactly one of many concurrent answers counts, also if the others would be queued.
 func TestAnsweredAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, q := range questionable() {
@@ -196,7 +196,8 @@ func TestAnsweredAtOnce(t *testing.T) {
 	}
 }
 
-// TestAnsweredAfterACancel: an answer whose run was cancelled is used up; the thread goes on with input.
+// TestAnsweredAfterACancel checks that an answer whose run was cancelled cannot be given again, and that the thread
+// continues with an input.
 func TestAnsweredAfterACancel(t *testing.T) {
 	t.Parallel()
 	for name, q := range questionable() {
@@ -238,8 +239,8 @@ func eachAtItsQuestion(t *testing.T, test func(t *testing.T, q questioned, peer 
 	}
 }
 
-// TestThroughSteps: v1 answers with its next step. One that names another question is refused; of several at once
-// the agent is told one, and the others are the steps after it.
+// TestThroughSteps checks that a v1 client answers with its next step. A step that names another question is refused.
+// Of several concurrent steps one reaches the agent as the answer, and the others become the steps after it.
 func TestThroughSteps(t *testing.T) {
 	t.Parallel()
 	eachAtItsQuestion(t, func(t *testing.T, q questioned, peer adaptertest.Peer, b *rig.Bridge, at string) {
@@ -263,7 +264,7 @@ func TestThroughSteps(t *testing.T) {
 	})
 }
 
-// TestTaskCancelledAtItsQuestion: an answer has no run to go to any more.
+// TestTaskCancelledAtItsQuestion checks that an answer is refused after its task was cancelled.
 func TestTaskCancelledAtItsQuestion(t *testing.T) {
 	t.Parallel()
 	eachAtItsQuestion(t, func(t *testing.T, q questioned, peer adaptertest.Peer, b *rig.Bridge, at string) {

@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestGraphThroughTwoBridges: a graph behind a bridge, whose tasks and steps are the agent of a second bridge, says
-// there what it says without them: the same texts from the same nodes in the same order, once, and each whole update
-// under additional_kwargs. The one node of a task/step agent is "step": the nodes are the names of its messages.
+// TestGraphThroughTwoBridges puts a bridge in front of another one that presents a graph as tasks and steps. The result
+// has the same texts from the same nodes in the same order, once, and each complete update under additional_kwargs. A
+// task/step agent has one node, "step", so the names of its messages show the nodes.
 func TestGraphThroughTwoBridges(t *testing.T) {
 	t.Parallel()
 	graph := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}

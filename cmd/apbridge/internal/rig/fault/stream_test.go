@@ -20,8 +20,8 @@ func streamed(t *testing.T, b *rig.Bridge) (run string, frames []rig.Frame) {
 	return at + "/runs/" + frames[0].At("run_id").(string), frames
 }
 
-// TestResumesExactly: after any frame, the rest comes and nothing else; also from another process on the same file
-// (B3).
+// TestResumesExactly checks that a stream resumed after any frame brings exactly the rest, also from another process on
+// the same file (B3).
 func TestResumesExactly(t *testing.T) {
 	t.Parallel()
 	for name, peer := range rig.EitherKind() {
@@ -55,8 +55,8 @@ func checkResumes(t *testing.T, b *rig.Bridge, run string, frames []rig.Frame) {
 	}
 }
 
-// TestReaderDropsInMidRun: a reader leaves while the run goes on and comes back with its cursor; another one is not
-// disturbed (B10).
+// TestReaderDropsInMidRun checks that a reader that disconnects during a run can resume with its cursor, and that other
+// readers are not disturbed (B10).
 func TestReaderDropsInMidRun(t *testing.T) {
 	t.Parallel()
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 2)
@@ -77,8 +77,8 @@ func TestReaderDropsInMidRun(t *testing.T) {
 	}
 }
 
-// TestReplayFromACursor that are not of this stream are refused at once, with words.
-func TestReplayFromACursor(t *testing.T) {
+// TestInvalidCursorsAreRefused checks that cursors from other streams are refused at once with an explanation.
+func TestInvalidCursorsAreRefused(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
 	run, frames := streamed(t, b)
@@ -115,8 +115,8 @@ func TestReplayFromACursor(t *testing.T) {
 	}
 }
 
-// A run whose first state was pruned cannot be replayed, ever: its stream is refused and says so, and is not cut off,
-// after which a client would come back.
+// TestReplayOfAPrunedRun checks that the stream of a run whose first state was pruned is refused with the reason. If it
+// were cut off instead, the client would reconnect.
 func TestReplayOfAPrunedRun(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
@@ -135,7 +135,7 @@ func TestReplayOfAPrunedRun(t *testing.T) {
 	}
 }
 
-// TestStreamOfAQueuedRun opens before the run starts and brings all of it.
+// TestStreamOfAQueuedRun checks that a stream opened before the run starts brings all of it.
 func TestStreamOfAQueuedRun(t *testing.T) {
 	t.Parallel()
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 1)

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestWebhookIsExplained: the client that made a run can see the state of its webhook, and not the token in its
+// TestWebhookIsExplained checks that the client of a run can see the state of its webhook, but not the token in its
 // URL.
 func TestWebhookIsExplained(t *testing.T) {
 	t.Parallel()

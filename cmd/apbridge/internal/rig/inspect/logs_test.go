@@ -46,9 +46,8 @@ func marking(agent http.Handler, fails bool) http.Handler {
 	})
 }
 
-// TestNoCallOfAnAgentIsInALog: what agents are sent and answer is kept for the inspector, without credentials, and
-// stands in no log, of access, of the bridge at level debug, or of what is done. The logs name each act of a page with
-// the key that did it, and not what was said with it.
+// TestNoCallOfAnAgentIsInALog checks that calls to agents are kept for the inspector, without credentials, and appear
+// in no access, debug or audit log. The logs name each action of a page with its key, but not its content.
 func TestNoCallOfAnAgentIsInALog(t *testing.T) {
 	t.Parallel()
 	audit := filepath.Join(t.TempDir(), "audit.log")

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestOwnersShareNoIdempotencyKeys: a key that sees its own things alone is neither told of what another owner made
-// under the same Idempotency-Key, nor refused for it, and finds its own again.
+// TestOwnersShareNoIdempotencyKeys checks that a key with scope own neither gets the result of another owner's request
+// with the same Idempotency-Key nor is refused because of it, and that it gets its own result again.
 func TestOwnersShareNoIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, `

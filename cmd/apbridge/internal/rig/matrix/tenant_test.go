@@ -184,8 +184,8 @@ func askOf(m rig.Route) ask {
 	return ask{}
 }
 
-// TestTenantsNeverMeet asks every route, as tenant B, for what is tenant A's: it is not there. Then A asks the
-// same, to show that the question was well put.
+// TestTenantsNeverMeet requests tenant A's objects as tenant B on every route and gets nothing. Tenant A then sends the
+// same requests, to show that they are valid.
 func TestTenantsNeverMeet(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t, strings.Replace(rig.TwoKeys, "$ONLY", "", 1))

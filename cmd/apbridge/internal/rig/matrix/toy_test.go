@@ -49,7 +49,8 @@ func TestFurtherDialectIsKnownEverywhere(t *testing.T) {
 	b.Post("/threads/"+b.Post("/threads", `{}`).OK().Text("thread_id")+"/runs/wait", goes).Want(t, 422, "not supported before a toy")
 }
 
-// TestPublicPathsWithAVariable: a face answers callers without a key on them, and on nothing beside or below them.
+// TestPublicPathsWithAVariable checks that a face answers callers without a key on its public paths only, not next to
+// or below them.
 func TestPublicPathsWithAVariable(t *testing.T) {
 	t.Parallel()
 	const key = "a-key-of-this-test-which-is-long"

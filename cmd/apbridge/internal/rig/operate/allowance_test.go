@@ -51,8 +51,8 @@ func forTenant(c *config.Config) {
 
 const aCron = `{"assistant_id":"agent","schedule":"0 0 1 1 *","input":"hi"}`
 
-// TestAllowances: each limit of a key, and of a tenant, refuses what is more with 429, its name and where it is
-// written, in the words of the dialect; time helps where there is a Retry-After.
+// TestAllowances checks that each limit of a key and of a tenant refuses with 429, the limit's name and its
+// configuration key, in the caller's dialect. If there is a Retry-After, waiting helps.
 func TestAllowances(t *testing.T) {
 	t.Parallel()
 	item := func(i int) string { return fmt.Sprintf(`{"namespace":["a"],"key":"k%d","value":{"n":1}}`, i) }
@@ -120,8 +120,8 @@ func as(b *rig.Bridge, method, path, body string) rig.Answer {
 	return b.Do(method, path, body, "X-Api-Key", boundKey)
 }
 
-// TestQuotasAreNeverPassed: of a hundred requests at once, by two bridges where they can share a database, exactly
-// as many are served as may be; what is deleted makes room.
+// TestQuotasAreNeverPassed sends a hundred concurrent requests, through two bridges if they can share a database.
+// Exactly as many are served as the quota allows, and deletions make room.
 func TestQuotasAreNeverPassed(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{Threads: 10, Items: 10})
@@ -158,7 +158,7 @@ func TestQuotasAreNeverPassed(t *testing.T) {
 	as(b, "POST", "/threads", `{}`).Is(429)
 }
 
-// TestRatesOfTwoBridges: a rate is that of all bridges over one database.
+// TestRatesOfTwoBridges checks that bridges over one database share a rate.
 func TestRatesOfTwoBridges(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{Runs: "10/h", Requests: "1000/s"})
@@ -187,8 +187,8 @@ func TestRatesOfTwoBridges(t *testing.T) {
 	}
 }
 
-// TestRunsThatWereMadeBefore: a run that an idempotency key repeats is not counted again, alone or in a batch, one
-// after another or at once.
+// TestRunsThatWereMadeBefore checks that a run repeated with its idempotency key is not counted again, alone or in a
+// batch, sequentially or concurrently.
 func TestRunsThatWereMadeBefore(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{Runs: "1000/d"})
@@ -206,8 +206,8 @@ func TestRunsThatWereMadeBefore(t *testing.T) {
 	}
 }
 
-// TestStrangersUseNothingUp: a caller without a key, or with a wrong one, takes nothing of what callers without a
-// tenant may use: neither by pages that are open to all nor by what is refused.
+// TestStrangersUseNothingUp checks that callers without a valid key use up no limit of callers without a tenant,
+// neither on public pages nor by refused requests.
 func TestStrangersUseNothingUp(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{}, func(c *config.Config) {
@@ -231,7 +231,7 @@ func TestStrangersUseNothingUp(t *testing.T) {
 	as(b, "GET", "/info", "").Is(429)
 }
 
-// TestOpenStreams: a stream that is open counts until it ends, whichever kind it is.
+// TestOpenStreams checks that an open stream of any kind counts until it ends.
 func TestOpenStreams(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{Streams: 2})

@@ -49,8 +49,8 @@ func through(at http.Handler) func(t *testing.T) func(*config.Config) {
 
 const way = "/agents/agent/upstream"
 
-// TestStreamsOfTheWayThrough: streams straight from an agent are open streams as all others are, whatever their
-// type. One that is asked for by its type is refused before the agent does anything.
+// TestStreamsOfTheWayThrough checks that pass-through streams of any type count as open streams. If a request asks for
+// one by its type, it is refused before the agent is called.
 func TestStreamsOfTheWayThrough(t *testing.T) {
 	t.Parallel()
 	asked := make(chan string, 100)
@@ -91,8 +91,8 @@ func TestStreamsOfTheWayThrough(t *testing.T) {
 	rig.Eventually(t, "room for a stream", func() bool { return as(b, "GET", "/limits", "").At("limits.0.used") == 1.0 })
 }
 
-// TestLongUploads: an upload that is longer than its rate waits, and arrives whole; one that would wait for long is
-// refused with the limit's name, also on the way through.
+// TestLongUploads checks that an upload beyond its rate is delayed and arrives whole. If it would be delayed for long,
+// it is refused with the limit's name, also on the pass-through.
 func TestLongUploads(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{Upload: "512KiB/s"}, through(streaming(nil))(t))
@@ -115,8 +115,8 @@ func TestLongUploads(t *testing.T) {
 	}
 }
 
-// TestTheWayThroughIsNoWayAround: an agent knows no tenants and no owners, so that a caller confined to either goes
-// there by the right to administer alone.
+// TestTheWayThroughIsNoWayAround checks that callers confined to a tenant or owner need the admin right for the
+// pass-through, because agents know neither.
 func TestTheWayThroughIsNoWayAround(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{}, through(streaming(nil))(t), func(c *config.Config) {

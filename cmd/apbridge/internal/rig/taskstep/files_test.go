@@ -173,7 +173,7 @@ func filesAt(b *rig.Bridge, at string) (list []string) {
 	return list
 }
 
-// A task/step agent may call its files what it likes, too.
+// TestNamesOfAStepAgentsFiles checks that a task/step agent may choose any file names, too.
 func TestNamesOfAStepAgentsFiles(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"done"`, Last: true, Files: [][2]string{

@@ -259,7 +259,8 @@ func TestProtocolOfAnotherAgentsThread(t *testing.T) {
 	}
 }
 
-// A page cannot give its WebSocket headers. It offers the key as a subprotocol; a key in the URL is not looked at.
+// TestKeyOfAPagesWebSocket checks that a page, which cannot set headers on a WebSocket, can offer its key as a
+// subprotocol, and that a key in the URL is ignored.
 func TestKeyOfAPagesWebSocket(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain))
