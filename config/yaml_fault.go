@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// yamlFault says in words why a text is no YAML. The parser names the rule that it gave up at and, for indentation, often
-// another line than the one to mend.
+// yamlFault says in words why a text is no YAML. The parser names the rule that it gave up at and, for indentation,
+// often another line than the one to mend.
 func yamlFault(raw []byte, err error) string {
 	said := strings.TrimPrefix(err.Error(), "yaml: ")
 	for i, line := range strings.Split(string(raw), "\n") {

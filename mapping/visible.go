@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Visible returns text in which what acts on a terminal is escaped as JSON does it, but for line ends and tabs. What was
-// JSON still is, and means the same. Text that is plain already is not copied.
+// Visible returns text in which what acts on a terminal is escaped as JSON does it, but for line ends and tabs. What
+// was JSON still is, and means the same. Text that is plain already is not copied.
 func Visible(b []byte) []byte {
 	if isPlain(b) {
 		return b

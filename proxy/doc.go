@@ -44,10 +44,10 @@
 // # What a request may cost
 //
 // A body takes at most ten times its length in memory, SQLite's part included, and eleven where all of it is quotes
-// (TestPeakOfOneBody). So names are found by a table of positions (rawjson.Index), arrays and objects of thousands
-// of tiny elements stay text, and messages stand once in memory. What would grow more is refused before it is read
-// (limits.messages, limits.max_state_keys). All bodies under way share limits.request_memory, each with the bytes that have arrived; the
-// pieces of a WebSocket count, too (adapter.Room). Near GOMEMLIMIT new work is refused. Long answers are written piece
-// by piece, from rows that are read a few at a time (store.longList); a failure after the first byte cuts the
-// connection.
+// (TestPeakOfOneBody). So names are found by a table of positions (rawjson.Index), arrays and objects of thousands of
+// tiny elements stay text, and messages stand once in memory. What would grow more is refused before it is read
+// (limits.messages, limits.max_state_keys). All bodies under way share limits.request_memory, each with the bytes that
+// have arrived; the pieces of a WebSocket count, too (adapter.Room). Near GOMEMLIMIT new work is refused. Long answers
+// are written piece by piece, from rows that are read a few at a time (store.longList); a failure after the first byte
+// cuts the connection.
 package proxy

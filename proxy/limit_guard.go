@@ -53,7 +53,8 @@ func (g limitGuard) Pass(x *guard.Exchange) bool {
 	return true
 }
 
-// enter counts a request until it has been answered, since it takes a connection for as long. leave must be called then.
+// enter counts a request until it has been answered, since it takes a connection for as long. leave must be called
+// then.
 func (g limitGuard) enter(who mapping.Principal) (leave func(), err error) {
 	if g.connections == nil {
 		return func() {}, nil

@@ -22,8 +22,8 @@ const (
 	deepAsking = `[{"id":"` + deepID + `","value":"How deep?"}]`
 )
 
-// innerTask is an entry of a state's tasks. Of a task that is a graph, state is what it has come to, or checkpoint names
-// its namespace.
+// innerTask is an entry of a state's tasks. Of a task that is a graph, state is what it has come to, or checkpoint
+// names its namespace.
 func innerTask(ns, interrupts, checkpoint, state string) string {
 	at := strings.LastIndexByte(ns, '|') + 1
 	name, id, _ := strings.Cut(ns[at:], ":")

@@ -16,9 +16,9 @@ import (
 	"github.com/apbridge/apbridge/examples/threadagent"
 )
 
-// TestReadmeUse is a new user who does what the README shows below "Use it", block after block, in a shell: a block that
-// serves goes on in one, the ones behind it are done in another. Only addresses, the folder and the example agents are
-// the test's own.
+// TestReadmeUse is a new user who does what the README shows below "Use it", block after block, in a shell: a block
+// that serves goes on in one, the ones behind it are done in another. Only addresses, the folder and the example agents
+// are the test's own.
 func TestReadmeUse(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "curl", "sed"} {

@@ -38,8 +38,8 @@
 // An input of messages is told to a task/step agent as one conversation. The state, with the input merged into it by
 // id, is parted into the request (the input's last human message) and all others, which are the transcript
 // (PartConversation). A run without an input has the state's last message for a request if a person said it. Commands
-// stand in the transcript as [Called …] after what the agent said, and their results as lines of Tool. Files in messages
-// become artifacts with the input's event; the engine finds them again by name and bytes.
+// stand in the transcript as [Called …] after what the agent said, and their results as lines of Tool. Files in
+// messages become artifacts with the input's event; the engine finds them again by name and bytes.
 //
 // # Questions and answers
 //
@@ -53,8 +53,9 @@
 // and stays the message that it is, with its id and files, which the agent is given before the step and told by name. A
 // file or a link without a word is an answer, too: its name is the words. Messages beside the answer that the thread
 // lacks are told before it, except results of the open call, which are the question (BesideAnswer). Consent alone
-// leaves no room for them, which X-Apbridge-Unsupported says. An approval is never given in passing: such a message begins a
-// new task, as in LangGraph, unless it comes as run.start of the streaming protocol, which answers whatever is open.
+// leaves no room for them, which X-Apbridge-Unsupported says. An approval is never given in passing: such a message
+// begins a new task, as in LangGraph, unless it comes as run.start of the streaming protocol, which answers whatever is
+// open.
 //
 // Questions of a graph pass as they are. Answers to them are checked for their ids and against response_schema:
 // LangGraph's servers drop an unknown id without a word, and the graph fails on a wrong value. command.goto: "__end__"

@@ -52,7 +52,8 @@ const (
 	promptCurrent  = currentHeading + "\n"
 )
 
-// lineWithHeading matches a heading at the beginning of a line, which may follow any line break of Unicode (section 5.8).
+// lineWithHeading matches a heading at the beginning of a line, which may follow any line break of Unicode (section
+// 5.8).
 var lineWithHeading = regexp.MustCompile(`(^|[\n\v\f\r\x{85}\x{2028}\x{2029}])(` + historyHeading + `|` + currentHeading + `)`)
 
 // withoutHeadings indents each line of a text that begins with a heading of the prompt, so that an agent does not take
@@ -76,9 +77,9 @@ type Telling struct {
 
 // Prompt writes the input of a new task: the first turn verbatim, later ones exactly "Conversation so far:\n\nUser:
 // …\nAssistant: …\n\nCurrent request:\n…", with the notes in front of the conversation. No line of a note or an earlier
-// message begins with a heading. In the budget (0: PromptBudget) the current text comes first, which is kept whole, then
-// the conversation's last message, which the current text may answer, then the notes, the first ones first, then earlier
-// messages, the newest first.
+// message begins with a heading. In the budget (0: PromptBudget) the current text comes first, which is kept whole,
+// then the conversation's last message, which the current text may answer, then the notes, the first ones first, then
+// earlier messages, the newest first.
 func (t Telling) Prompt(budget int) (text string, cut Cut) {
 	if budget <= 0 {
 		budget = PromptBudget

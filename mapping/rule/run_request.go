@@ -11,8 +11,8 @@ import (
 // as kwargs; that of a task's run has the task's additional_input besides. Only the rules of this file read or write
 // them: the machine carries the object as it is.
 
-// The members by which the bridge alone tells agents of itself and of the store: BridgeMember of config.configurable, of
-// context and of additional_input, ItemsMember of additional_input. What a client sends under these names reaches no
+// The members by which the bridge alone tells agents of itself and of the store: BridgeMember of config.configurable,
+// of context and of additional_input, ItemsMember of additional_input. What a client sends under these names reaches no
 // agent.
 const (
 	BridgeMember = "apbridge"

@@ -89,8 +89,8 @@ func normal(text string) string {
 	return norm.NFKC.String(oneI(cases.Fold().String(norm.NFKC.String(text))))
 }
 
-// oneI replaces the dotted and the dotless i of Turkish by i. Folding leaves İ as an i with a combining dot, and ı apart
-// from I, its capital.
+// oneI replaces the dotted and the dotless i of Turkish by i. Folding leaves İ as an i with a combining dot, and ı
+// apart from I, its capital.
 func oneI(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, "i\u0307", "i"), "ı", "i")
 }

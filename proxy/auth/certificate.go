@@ -57,7 +57,8 @@ func (c *certificate) names(leaf *x509.Certificate) bool {
 }
 
 // subjectOf returns the subject as RFC 4514 writes it; "" if it is none. It is written from the certificate's own
-// sequence of names: a pkix.Name has lost their order, all but the last of a kind, and which of them stand at one place.
+// sequence of names: a pkix.Name has lost their order, all but the last of a kind, and which of them stand at one
+// place.
 func subjectOf(leaf *x509.Certificate) string {
 	var names pkix.RDNSequence
 	if rest, err := asn1.Unmarshal(leaf.RawSubject, &names); err != nil || len(rest) > 0 {

@@ -18,8 +18,8 @@ const probe = "hello"
 const roomSteps = 32
 
 // Documents returns the vectors of texts, in their order, up to the first text that gets none. refused is why the
-// endpoint does not take that text, be it cut to a line, while it takes others. err is why the endpoint takes no text at
-// all. None of the texts may be blank.
+// endpoint does not take that text, be it cut to a line, while it takes others. err is why the endpoint takes no text
+// at all. None of the texts may be blank.
 //
 // A request that fails is sent again with half of its texts, whatever the reason, until it is known which text it was.
 // The requests after it are small at first, since the endpoint may be slow. Neither error quotes a text.

@@ -44,7 +44,8 @@ func (e *Engine) ThreadsDeleted(gone []store.Gone) {
 	}
 }
 
-// deletesUpstream reports whether the agent of a link is configured to delete its threads (delete_upstream_threads: true).
+// deletesUpstream reports whether the agent of a link is configured to delete its threads (delete_upstream_threads:
+// true).
 func (e *Engine) deletesUpstream(l mapping.Link) bool {
 	a := e.agent(l.Agent)
 	return a != nil && a.Config.DeleteUpstreamThreads && l.Remote != ""
@@ -65,9 +66,9 @@ func (e *Engine) deleteUpstream(gone []store.Gone) {
 	}
 }
 
-// DeleteUpstreamThreads deletes what agents have of a deleted thread if they are configured so (delete_upstream_threads:
-// delete). Failures are logged only, since the thread is gone here either way. It needs no permit: the upstream thread
-// belongs to one thread, so deleting it late or twice does no harm.
+// DeleteUpstreamThreads deletes what agents have of a deleted thread if they are configured so
+// (delete_upstream_threads: delete). Failures are logged only, since the thread is gone here either way. It needs no
+// permit: the upstream thread belongs to one thread, so deleting it late or twice does no harm.
 func (e *Engine) DeleteUpstreamThreads(ctx context.Context, links []mapping.Link) {
 	for _, l := range links {
 		if !e.deletesUpstream(l) {

@@ -1,6 +1,7 @@
 // Package maintenance does periodic background work: it creates the runs of crons, deletes expired data, indexes store
-// items and rewrites bodies with the newest encryption key. The bridge and the service register the work with the engine
-// (Engine.AddBackground). The package serves no client and calls no agent. The service executes the runs of crons.
+// items and rewrites bodies with the newest encryption key. The bridge and the service register the work with the
+// engine (Engine.AddBackground). The package serves no client and calls no agent. The service executes the runs of
+// crons.
 //
 // Each piece of work is an engine.Background: its Run is called once and lasts as long as the engine. Start reading at
 // Crons.Run and Retention.Run.

@@ -70,8 +70,8 @@ func (r Recalled) Names() (list []mapping.ItemName) {
 	return list
 }
 
-// Recall reads what the scope has of the store. words are those of the run's request, without which memory.max_items takes
-// the newest.
+// Recall reads what the scope has of the store. words are those of the run's request, without which memory.max_items
+// takes the newest.
 func (m *Memory) Recall(ctx context.Context, s Scope, words string) (Recalled, error) {
 	cfg, who := s.Config, m.principal(s)
 	if len(who.Namespaces) == 0 {

@@ -16,8 +16,8 @@ const (
 	backlogRest = 20
 )
 
-// Backlog counts the runs and webhooks in the database that have not ended, and the items that are not found by all that
-// they mean.
+// Backlog counts the runs and webhooks in the database that have not ended, and the items that are not found by all
+// that they mean.
 type Backlog struct {
 	Runs          []RunCount
 	Webhooks      int // that are to be delivered

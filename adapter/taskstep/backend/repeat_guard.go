@@ -5,12 +5,13 @@ import (
 	"strings"
 )
 
-// repeatLimit is how many times in a row an agent may report the very same error as the output of a step that is not the
-// last.
+// repeatLimit is how many times in a row an agent may report the very same error as the output of a step that is not
+// the last.
 const repeatLimit = 3
 
-// repeatGuard detects an agent that fails in every step without ever ending: its steps succeed, and their output is always the
-// same text that begins like an error. Output that differs, or does not read as an error, is left to max_steps.
+// repeatGuard detects an agent that fails in every step without ever ending: its steps succeed, and their output is
+// always the same text that begins like an error. Output that differs, or does not read as an error, is left to
+// max_steps.
 type repeatGuard struct {
 	text  string
 	times int

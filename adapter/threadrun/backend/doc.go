@@ -9,7 +9,8 @@
 // one phase that sends it. Where the answer is lost, only phases that ask follow (inquiry).
 //
 // What a drive works with are types that share the job, and most files are named by the one whose methods they have.
-// The thread has seed, fork, resync and lost_thread, too, the translator (frames) limit, progress, resumed and question.
+// The thread has seed, fork, resync and lost_thread, too, the translator (frames) limit, progress, resumed and
+// question.
 //
 // A LangGraph server tries some failures again itself, and older versions tell the error of such an attempt in the
 // stream. So an error frame is believed only when the run's own status confirms it (drive.askFailed): while that is

@@ -28,8 +28,8 @@ func (o *outcome) fail(said errorWire) error {
 	return o.agentError(said)
 }
 
-// failedTask returns the error of the first task that failed, for servers whose runs do not carry it. LangGraph's server
-// for JavaScript has {name, message} there as a text, others a bare text.
+// failedTask returns the error of the first task that failed, for servers whose runs do not carry it. LangGraph's
+// server for JavaScript has {name, message} there as a text, others a bare text.
 func failedTask(st stateWire) (said errorWire) {
 	var tasks []taskWire
 	_ = json.Unmarshal(st.Tasks, &tasks)
@@ -99,8 +99,8 @@ func shortened(text string, longest int) string {
 	return strings.ToValidUTF8(text[:longest], "") + "…"
 }
 
-// hideErrors takes credentials out of what an agent says of failed nodes: the member "error" of its tasks, in a state, a
-// checkpoint, or a frame of the modes tasks and debug.
+// hideErrors takes credentials out of what an agent says of failed nodes: the member "error" of its tasks, in a state,
+// a checkpoint, or a frame of the modes tasks and debug.
 func (c *client) hideErrors(b json.RawMessage) json.RawMessage {
 	if !bytes.Contains(b, []byte(`"error"`)) {
 		return b

@@ -113,8 +113,8 @@ func frameName(name string) (mode string, ns []string) {
 }
 
 // nested is a frame of a subgraph. It changes nothing at the root, so states and questions stay the frames they are. Of
-// those that were asked for to have tokens, what graphs write is kept, too: a server that is not asked for subgraphs has
-// that at the root.
+// those that were asked for to have tokens, what graphs write is kept, too: a server that is not asked for subgraphs
+// has that at the root.
 func (tr *translator) nested(mode string, head mapping.Head, data json.RawMessage) error {
 	if rule.InnerTokens(&tr.t.Run.Options) && mode != "messages" && mode != "custom" {
 		return nil

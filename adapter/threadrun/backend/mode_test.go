@@ -49,8 +49,8 @@ func TestServersWithoutTheModeTools(t *testing.T) {
 	}
 }
 
-// The mode messages has the tokens of inner graphs, which a server sends with the frames of subgraphs alone. Of these the
-// tokens are kept, and what graphs write.
+// The mode messages has the tokens of inner graphs, which a server sends with the frames of subgraphs alone. Of these
+// the tokens are kept, and what graphs write.
 func TestTokensOfInnerGraphsAreAskedForInTheModeMessages(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// TestStatesOfGraphsWithinTheAgents: which one is asked for, in every form that clients have for it, and what is told of
-// it.
+// TestStatesOfGraphsWithinTheAgents: which one is asked for, in every form that clients have for it, and what is told
+// of it.
 func TestStatesOfGraphsWithinTheAgents(t *testing.T) {
 	t.Parallel()
 	thread := uuid(1)

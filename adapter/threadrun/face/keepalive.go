@@ -9,8 +9,8 @@ import (
 )
 
 // keepAlive sends a line break now and then while a wait is silent, as LangGraph servers do: clients and proxies cut
-// silent connections. The status is 200 from the first one on, so later errors must stand in the body. An answer that has
-// begun so is not compressed.
+// silent connections. The status is 200 from the first one on, so later errors must stand in the body. An answer that
+// has begun so is not compressed.
 type keepAlive struct {
 	w       http.ResponseWriter
 	mu      sync.Mutex

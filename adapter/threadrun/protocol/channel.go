@@ -48,8 +48,8 @@ func (f *filter) tooLong() bool {
 	return len(f.channels) > mostFiltered || len(f.namespaces) > mostFiltered
 }
 
-// readFilter reads channels, namespaces, depth, since and since_event_id (CDDL, EventStreamRequest and SubscribeParams).
-// Of since and since_event_id the later counts.
+// readFilter reads channels, namespaces, depth, since and since_event_id (CDDL, EventStreamRequest and
+// SubscribeParams). Of since and since_event_id the later counts.
 func readFilter(p *params) (filter, error) {
 	f := filter{depth: -1}
 	list, ok := textsOf(p.get("channels"))

@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// chunk passes on what a thread/run agent told in a mode whose meaning the bridge does not need. A frame whose name is no
-// mode is a custom event of that name.
+// chunk passes on what a thread/run agent told in a mode whose meaning the bridge does not need. A frame whose name is
+// no mode is a custom event of that name.
 func (v *runView) chunk(e *state.Entry) {
 	name, ns := e.Head.Name, e.Head.NS
 	switch {

@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// A frame whose name is no channel is a custom event of that name, as at LangGraph's server. Modes of runs that no client
-// here asks for are left out.
+// A frame whose name is no channel is a custom event of that name, as at LangGraph's server. Modes of runs that no
+// client here asks for are left out.
 func TestAFrameOfAnotherNameIsACustomEvent(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started(), chunk("a2a", `{"kind":"task"}`), chunk("a2a", `1`, "sub:1"),

@@ -10,19 +10,19 @@
 // # Numbers of events
 //
 // Event k of entry n has the id n.k and the number n × 2^20 + k. The id of a root's lifecycle also names the run
-// (synth:RUN:n.k): SDKs tell runs apart by it, and cancel a run that they resumed. All events of an entry are counted before a reader's
-// filter, so that ids are the same for every reader and on every replay.
+// (synth:RUN:n.k): SDKs tell runs apart by it, and cancel a run that they resumed. All events of an entry are counted
+// before a reader's filter, so that ids are the same for every reader and on every replay.
 //
 // An event may depend on entries before it in its run: tokens open messages, tasks open namespaces. So a reader with
 // since reads from where the oldest run began that was at work there (ThreadReplayStart). Of what lies before, it knows
 // only the steps of checkpoints; it leaves out what comes up to since. A since is refused with cursor_expired (over a
 // WebSocket invalid_argument) if its event, or the run of it, was deleted, if tokens of its run were, or if a run after
-// it began on a state that is not kept. One that the thread has not come to is invalid_cursor, also on a thread that does
-// not exist yet. since_event_id and Last-Event-ID name the same position by an id, and the latest of them counts
-// (agent-protocol pull request 94 adds since_event_id to EventStreamRequest). Without any, a stream begins with the first
-// run that is kept. A WebSocket's subscription then begins with the oldest run that is at work or waits for an answer:
-// its client would take the end of an earlier run for that of the next one. since: 0 is the start. A reader of a thread
-// that does not exist yet waits for its bell, since clients listen before they make it.
+// it began on a state that is not kept. One that the thread has not come to is invalid_cursor, also on a thread that
+// does not exist yet. since_event_id and Last-Event-ID name the same position by an id, and the latest of them counts
+// (agent-protocol pull request 94 adds since_event_id to EventStreamRequest). Without any, a stream begins with the
+// first run that is kept. A WebSocket's subscription then begins with the oldest run that is at work or waits for an
+// answer: its client would take the end of an earlier run for that of the next one. since: 0 is the start. A reader of
+// a thread that does not exist yet waits for its bell, since clients listen before they make it.
 //
 // # Blocks of a message
 //

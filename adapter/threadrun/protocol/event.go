@@ -69,7 +69,8 @@ func through(seq int64) int64 {
 	return seq*framesPerEntry + framesPerEntry - 1
 }
 
-// id is the event's id. SDKs read the run of a lifecycle of the root out of its id (@langchain/langgraph-sdk from 1.15).
+// id is the event's id. SDKs read the run of a lifecycle of the root out of its id (@langchain/langgraph-sdk from
+// 1.15).
 func (ev *event) id(at place) string {
 	if ev.run != "" {
 		return ofRun + ev.run + ":" + at.id()

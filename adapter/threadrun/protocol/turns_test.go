@@ -155,8 +155,8 @@ func TestASubscriptionTellsOfARunThatWaits(t *testing.T) {
 	}
 }
 
-// A run of another client that began and ended while a socket followed nothing is over for the socket, too: its next turn
-// ends with its own run.
+// A run of another client that began and ended while a socket followed nothing is over for the socket, too: its next
+// turn ends with its own run.
 func TestASocketTellsNothingOfARunThatEndedWhileItFollowedNone(t *testing.T) {
 	t.Parallel()
 	for name, commands := range map[string][]string{

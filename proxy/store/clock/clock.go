@@ -12,9 +12,9 @@ import (
 type Reading struct {
 	// Now is the time that is stored, and by which something is due.
 	Now int64
-	// Horizon is the time up to which things expire: what has an expiry at or before it is over. It is Now, except after
-	// a jump forward, which makes everything look old: then it stays behind by as much as was jumped over, until that
-	// much time has passed.
+	// Horizon is the time up to which things expire: what has an expiry at or before it is over. It is Now, except
+	// after a jump forward, which makes everything look old: then it stays behind by as much as was jumped over, until
+	// that much time has passed.
 	Horizon int64
 	// Since is Now right after the newest jump, or 0 if Horizon is Now. Things made at Since or later may be judged by
 	// Now.
@@ -63,7 +63,8 @@ type Clock struct {
 	since   int64
 }
 
-// New returns a Clock that shows nothing before it has heard a time. passed must not be moved by the setting of a clock.
+// New returns a Clock that shows nothing before it has heard a time. passed must not be moved by the setting of a
+// clock.
 func New(passed func() time.Duration, patience time.Duration) *Clock {
 	return &Clock{passed: passed, patience: patience}
 }

@@ -3,8 +3,8 @@
 //
 // Table has what is done for clients, scoped to what the principal in ctx may reach; Chores has what is done in the
 // background, for all tenants. Package store opens both (store.Open). Through it the service and the engine (for what
-// agents are told) call Table, and package maintenance calls Chores. The package makes no vector itself: it asks the Embed of
-// its Index. It knows no thread and no run. Start reading at Table.PutAll and Table.Search.
+// agents are told) call Table, and package maintenance calls Chores. The package makes no vector itself: it asks the
+// Embed of its Index. It knows no thread and no run. Start reading at Table.PutAll and Table.Search.
 //
 // # Searches by text
 //
@@ -45,8 +45,8 @@
 //
 // Vectors are made in turns: those of a tenant's newest items, then those of the next tenant's. An item of which the
 // endpoint refuses a text while it takes others is set aside with the vectors of its other texts (item_failures), and
-// tried again after a minute, then two, up to six hours. Searches that may miss items for want of vectors report a loss:
-// one was set aside below the prefix, or one of the tenant's has waited for a minute.
+// tried again after a minute, then two, up to six hours. Searches that may miss items for want of vectors report a
+// loss: one was set aside below the prefix, or one of the tenant's has waited for a minute.
 //
 // The score is the cosine, raised by the words that the item has (vectorindex.Fuse, Corpus.RankBeside). It depends on
 // nothing but the item and the query, so pages of any size are parts of one list, and a threshold for the cosine loses
@@ -54,6 +54,6 @@
 // that only meant the same.
 //
 // Where an index leaves few items that a filter may pass, it is asked of those, and only their vectors are looked at.
-// Otherwise it is asked of the best items, until enough have passed. If too few pass, it is asked of all items below the
-// prefix.
+// Otherwise it is asked of the best items, until enough have passed. If too few pass, it is asked of all items below
+// the prefix.
 package item

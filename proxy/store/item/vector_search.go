@@ -114,8 +114,8 @@ func (x *meaningSearch) find(ctx context.Context) ([]*candidate, error) {
 	}
 }
 
-// need is how many of the best items the query needs. All pages of a query that sorts them in another way are of the same
-// items.
+// need is how many of the best items the query needs. All pages of a query that sorts them in another way are of the
+// same items.
 func (x *meaningSearch) need() int {
 	switch {
 	case x.q.Limit == 0:

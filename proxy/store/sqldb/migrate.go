@@ -23,8 +23,8 @@ func Migrations(dialect goose.Dialect) (fs.FS, error) {
 	return fs.Sub(migrationFiles, "migrations/sqlite")
 }
 
-// migrate brings the tables up to date, each migration in a transaction. A database with a newer schema is refused, since
-// this program does not know the meaning of its rows.
+// migrate brings the tables up to date, each migration in a transaction. A database with a newer schema is refused,
+// since this program does not know the meaning of its rows.
 func migrate(ctx context.Context, path string, pool *sql.DB, dialect goose.Dialect, log *zap.Logger) error {
 	files, err := Migrations(dialect)
 	if err != nil {

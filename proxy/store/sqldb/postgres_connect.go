@@ -74,8 +74,9 @@ func (p *postgres) connecting(_ context.Context, c *pgx.ConnConfig) error {
 	return nil
 }
 
-// settings is the statement that sets what concerns a connection, but for what the URL sets. A server may have limits of
-// time for a role or a database; the bridge has its own for what it does. One that the server does not know is left out.
+// settings is the statement that sets what concerns a connection, but for what the URL sets. A server may have limits
+// of time for a role or a database; the bridge has its own for what it does. One that the server does not know is left
+// out.
 func (p *postgres) settings(given map[string]string) string {
 	list := [][2]string{
 		{"statement_timeout", "0"}, {"lock_timeout", "0"}, {"transaction_timeout", "0"}, {"idle_session_timeout", "0"},

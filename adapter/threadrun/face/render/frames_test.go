@@ -26,8 +26,8 @@ func namesOf(run mapping.Run, modes []string, events ...mapping.Event) (names []
 	return names
 }
 
-// A frame whose name is no mode of ours comes to every reader, as it does from the agent's server; one of a mode comes to
-// those who asked for that.
+// A frame whose name is no mode of ours comes to every reader, as it does from the agent's server; one of a mode comes
+// to those who asked for that.
 func TestFramesOfOtherNamesAreHandedOn(t *testing.T) {
 	t.Parallel()
 	frame := func(name string, ns ...string) mapping.Event {
@@ -49,9 +49,9 @@ func TestFramesOfOtherNamesAreHandedOn(t *testing.T) {
 	}
 }
 
-// A reader of the mode messages without subgraphs has the tokens of inner graphs, too. For one of messages-tuple they are
-// no frames: it gets such a message whole with the output of the outer node, as from a server. What a graph within writes
-// is at the root.
+// A reader of the mode messages without subgraphs has the tokens of inner graphs, too. For one of messages-tuple they
+// are no frames: it gets such a message whole with the output of the outer node, as from a server. What a graph within
+// writes is at the root.
 func TestTokensOfInnerGraphsWithoutSubgraphs(t *testing.T) {
 	t.Parallel()
 	token := func(id, text string, ns ...string) mapping.Event {

@@ -13,8 +13,8 @@ import (
 // node that they are within. A server whose frames of inner graphs are asked for, to have their tokens in the mode
 // messages, sends those tokens in place of the whole messages. So the whole ones are made here.
 
-// innerMessages are the messages that inner graphs have streamed, by id, with the metadata of their first chunks; nil for
-// those that the reader has.
+// innerMessages are the messages that inner graphs have streamed, by id, with the metadata of their first chunks; nil
+// for those that the reader has.
 type innerMessages map[string]json.RawMessage
 
 // add notes the message of a token.

@@ -124,8 +124,8 @@ func within(pkg, top string) bool {
 // same input.
 var clocks = []string{"Now", "Since", "Until", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick", "Sleep"}
 
-// storesTimes reports whether the times of a package are stored, or compared with stored ones. It may not read the clock
-// of the machine, since the database has the time (package clock). Packages that only measure may.
+// storesTimes reports whether the times of a package are stored, or compared with stored ones. It may not read the
+// clock of the machine, since the database has the time (package clock). Packages that only measure may.
 func storesTimes(pkg string) bool {
 	within := func(top string) bool { return within(pkg, top) }
 	return slices.ContainsFunc([]string{"proxy/service", "proxy/stepping", "proxy/store"}, within) &&

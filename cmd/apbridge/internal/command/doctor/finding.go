@@ -157,7 +157,8 @@ func (f *Finding) askVersion(ctx context.Context) {
 	}
 }
 
-// askStore asks a healthy agent whether it has a store of its own. One whose store is to be the bridge's has to have one.
+// askStore asks a healthy agent whether it has a store of its own. One whose store is to be the bridge's has to have
+// one.
 func (f *Finding) askStore(ctx context.Context) {
 	if f.Err != nil || f.recorded {
 		return

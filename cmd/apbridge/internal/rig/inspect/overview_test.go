@@ -171,7 +171,7 @@ func TestInspectorShowsAgents(t *testing.T) {
 		got.At("agents.0.default") != true || len(got.List("agents.0.lost")) == 0 || got.Text("agents.1.state") != "does not answer" {
 		t.Errorf("%s", got)
 	}
-	r.Do("GET", "/inspect/agents", "", asBrowser...).Want(t, 200, "a task/step agent", "dropped", `action="../inspect/agents/a/try"`)
+	r.Do("GET", "/inspect/agents", "", asBrowser...).Want(t, 200, "A task/step agent", "dropped", `action="../inspect/agents/a/try"`)
 	form := func(headers ...string) rig.Answer {
 		return r.Do("POST", "/inspect/agents/a/try", "text=hello", append(headers, "Content-Type", "application/x-www-form-urlencoded")...)
 	}

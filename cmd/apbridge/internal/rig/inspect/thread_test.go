@@ -417,8 +417,8 @@ auth: {keys: [{id: ann, key: 0123456789abcdef0123456789abcdef}, {id: bob, key: 1
 	}
 }
 
-// What an agent was told of the store stands in the calls of the run too, which are shown and exported only to keys that
-// may reach all of it: also where the run failed before it had a link, and where a later run of the task was told
+// What an agent was told of the store stands in the calls of the run too, which are shown and exported only to keys
+// that may reach all of it: also where the run failed before it had a link, and where a later run of the task was told
 // nothing. The names of the items are no more visible than the items.
 func TestCallsShowNoItemsThatAKeyMayNotReach(t *testing.T) {
 	t.Parallel()

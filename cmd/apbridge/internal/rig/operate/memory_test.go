@@ -91,8 +91,8 @@ agents:
 	}
 }
 
-// What a client sends under the names by which the bridge tells agents of the store does not reach an agent, whether the
-// bridge has something to tell or not, and the answer says so.
+// What a client sends under the names by which the bridge tells agents of the store does not reach an agent, whether
+// the bridge has something to tell or not, and the answer says so.
 func TestClientsDoNotSpeakForTheBridge(t *testing.T) {
 	t.Parallel()
 	step, graph := adaptertest.NewStepAgent(adaptertest.Plain), rig.NewMemoryGraph()

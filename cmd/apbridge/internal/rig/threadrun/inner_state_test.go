@@ -18,8 +18,8 @@ const (
 	middle = `"checkpoint":{"checkpoint_ns":"` + adaptertest.MiddleNS + `"}`
 )
 
-// TestStatesOfInnerGraphsAreReadFromTheAgent: in the tasks of a thread's state, now and of an earlier checkpoint, and by
-// their namespace. All of it names the bridge's thread.
+// TestStatesOfInnerGraphsAreReadFromTheAgent: in the tasks of a thread's state, now and of an earlier checkpoint, and
+// by their namespace. All of it names the bridge's thread.
 func TestStatesOfInnerGraphsAreReadFromTheAgent(t *testing.T) {
 	t.Parallel()
 	b, _, at := inFrontOfInner(t)
