@@ -37,9 +37,7 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects adapter.
 	named := logger.Named("service")
 	s := &Service{
 		store: st, log: log, engine: e, dialects: dialects,
-		updater: &stateupdate.Updater{
-			Engine: e, Log: log, Threads: st.Threads, States: st.States, Links: st.Links, Artifacts: st.Artifacts, Now: st.Now, Zap: named,
-		},
+		updater: &stateupdate.Updater{Engine: e, Log: log, Store: st, Zap: named},
 	}
 	var err error
 	if s.stepper, err = stepping.New(st, log, e, s, logger); err != nil {

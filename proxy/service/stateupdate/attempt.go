@@ -60,7 +60,7 @@ func (x *Updater) tryInner(ctx context.Context, threadID string, at adapter.Inne
 	}
 	under, end := u.Engine.UnderLease(context.WithoutCancel(ctx)) // from before the thread is held
 	defer end()
-	if u.held, err = u.States.Hold(ctx, u.thread.ID, u.thread.Head, u.note.Key); err != nil {
+	if u.held, err = u.Store.States.Hold(ctx, u.thread.ID, u.thread.Head, u.note.Key); err != nil {
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -81,7 +81,7 @@ func (x *Updater) tryInner(ctx context.Context, threadID string, at adapter.Inne
 }
 
 func (u *attempt) readThread(ctx context.Context, threadID string) (err error) {
-	u.thread, err = u.Threads.Get(ctx, threadID)
+	u.thread, err = u.Store.Threads.Get(ctx, threadID)
 	return err
 }
 
@@ -104,13 +104,13 @@ func (u *attempt) writer(ctx context.Context) (mapping.Link, adapter.StateWriter
 
 // forkWriter is writer for an update of an earlier checkpoint. It sets u.at.
 func (u *attempt) forkWriter(ctx context.Context) (none mapping.Link, _ adapter.StateWriter, err error) {
-	c, err := u.States.Checkpoint(ctx, u.thread.ID, u.asked.CheckpointID)
+	c, err := u.Store.States.Checkpoint(ctx, u.thread.ID, u.asked.CheckpointID)
 	if err != nil {
 		return none, nil, err
 	}
 	remote := c.RemoteThread
 	if u.at = (&adapter.Fork{Checkpoint: c.Remote}); c.Remote == "" {
-		l, err := u.Links.Before(ctx, u.thread.ID, c)
+		l, err := u.Store.Links.Before(ctx, u.thread.ID, c)
 		if err != nil || l.RemoteRun == "" {
 			return none, nil, err
 		}
@@ -128,7 +128,7 @@ func agreed[B any](ctx context.Context, u *attempt) (mapping.Link, B, error) {
 // writerOf returns an agent that has a suitable copy of the thread and whose backend is a B.
 func writerOf[B any](ctx context.Context, u *attempt, will func(mapping.Link) bool) (none mapping.Link, _ B, err error) {
 	var zero B
-	links, err := u.Links.List(ctx, u.thread.ID)
+	links, err := u.Store.Links.List(ctx, u.thread.ID)
 	if err != nil {
 		return none, zero, err
 	}
@@ -157,7 +157,7 @@ func writerOf[B any](ctx context.Context, u *attempt, will func(mapping.Link) bo
 func (u *attempt) throughAgent(ctx context.Context) (made mapping.Checkpoint, err error) {
 	under, end := u.Engine.UnderLease(context.WithoutCancel(ctx)) // from before the thread is held
 	defer end()
-	if u.held, err = u.States.Hold(ctx, u.thread.ID, u.thread.Head, u.note.Key); err != nil {
+	if u.held, err = u.Store.States.Hold(ctx, u.thread.ID, u.thread.Head, u.note.Key); err != nil {
 		return made, err
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -222,7 +222,7 @@ func partly(err error, taken int) error {
 // free lets others go on with the thread. A logged update has freed it, and rung its bell.
 func (u *attempt) free(ctx context.Context, logged bool) {
 	if !logged {
-		if err := u.States.Free(ctx, u.thread.ID, u.held); err != nil {
+		if err := u.Store.States.Free(ctx, u.thread.ID, u.held); err != nil {
 			u.Zap.Warn("could not release a thread held for a state update; retrying", zap.Error(err), zap.String("thread", u.thread.ID))
 		}
 		u.Log.WakeThread(u.thread.ID)
@@ -240,7 +240,7 @@ func (u *attempt) logAgentState(ctx context.Context, link mapping.Link, read ada
 	if from == "" {
 		step = read.Step
 	}
-	ev, after, err := agentEvent(fold, read, link.Remote, step, u.Now())
+	ev, after, err := agentEvent(fold, read, link.Remote, step, u.Store.Now())
 	if err != nil {
 		return mapping.Checkpoint{}, err
 	}
@@ -273,7 +273,7 @@ func (u *attempt) reduce(ctx context.Context) (mapping.Checkpoint, error) {
 		}
 		return mapping.Checkpoint{}, err
 	}
-	ev, after, said, err := updateEvent(fold, u.asked, at.Step+1, u.Now())
+	ev, after, said, err := updateEvent(fold, u.asked, at.Step+1, u.Store.Now())
 	if err != nil {
 		return mapping.Checkpoint{}, err
 	}
@@ -307,7 +307,7 @@ func (u *attempt) logUpdate(ctx context.Context, ev mapping.Event, after *state.
 	}
 	ev.Head.Checkpoint.Facts = rule.UpdateFacts(u.thread.Metadata)
 	opt.Key, opt.Makes, opt.Held = u.note.Key, cmp.Or(u.note.Makes, ev.Head.Checkpoint.ID), u.held
-	logged, err := u.States.Append(ctx, u.thread.ID, u.thread.Head, []mapping.Event{ev}, opt)
+	logged, err := u.Store.States.Append(ctx, u.thread.ID, u.thread.Head, []mapping.Event{ev}, opt)
 	if err != nil {
 		return mapping.Checkpoint{}, err
 	}

@@ -32,7 +32,7 @@ func (u *attempt) files(ctx context.Context, said []json.RawMessage, before, aft
 		return changed, err
 	}
 	attached, err := u.attached(u.thread.ID, said, after, func() ([]mapping.Artifact, error) {
-		list, _, err := u.Artifacts.List(ctx, u.thread.ID, 0, 0)
+		list, _, err := u.Store.Artifacts.List(ctx, u.thread.ID, 0, 0)
 		if u.forks() {
 			list = filesOn(before, list)
 		}
@@ -86,7 +86,7 @@ func checkStated(u adapter.StateUpdate) error {
 
 // graphsWorked reports whether an agent that has a state of its own knows the thread.
 func (u *attempt) graphsWorked(ctx context.Context) (bool, error) {
-	links, err := u.Links.List(ctx, u.thread.ID)
+	links, err := u.Store.Links.List(ctx, u.thread.ID)
 	for _, l := range links {
 		if u.isGraph(l.Agent) {
 			return true, nil

@@ -79,7 +79,7 @@ func (x *Updater) agentStates(threadID string, link mapping.Link, states []adapt
 		return made, err
 	}
 	for _, st := range states {
-		ev, next, err := agentEvent(fold, st, link.Remote, st.Step, x.Now())
+		ev, next, err := agentEvent(fold, st, link.Remote, st.Step, x.Store.Now())
 		if err != nil {
 			return made, err
 		}
@@ -100,7 +100,7 @@ func (x *Updater) reduced(threadID, agent string, list []adapter.Superstep) (mad
 	step := -1
 	for _, super := range list {
 		for _, u := range super.Updates {
-			ev, next, said, err := updateEvent(fold, u, step, x.Now())
+			ev, next, said, err := updateEvent(fold, u, step, x.Store.Now())
 			if err != nil {
 				return made, err
 			}

@@ -3,10 +3,8 @@ package stateupdate
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/apbridge/apbridge/adapter"
-	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
@@ -21,33 +19,12 @@ import (
 // headRetries bounds how often an update is tried that others overtake.
 const headRetries = 8
 
-// Engine has the agents, and the lease under which one is told of an update; engine.Engine implements it.
-type Engine interface {
-	Config() *config.Config
-	Agent(name string) (*engine.Agent, bool)
-	UnderLease(ctx context.Context) (context.Context, context.CancelFunc)
-	NotifyFreed()
-	DiscardUpstreamThread(ctx context.Context, l mapping.Link)
-}
-
-// Log has the states as they are logged, and those that wait on a thread; eventlog.Log implements it.
-type Log interface {
-	Watch(threadID string) eventlog.Waiter
-	WakeThread(threadID string)
-	Distance(ctx context.Context, threadID, checkpointID string) (*state.Fold, mapping.Checkpoint, store.Distance, error)
-	Keep(checkpointID string, f *state.Fold, d store.Distance)
-}
-
 // Updater changes the states of threads. Its fields must not change. Safe for concurrent use.
 type Updater struct {
-	Engine    Engine
-	Log       Log
-	Threads   *store.Threads
-	States    *store.States
-	Links     *store.Links
-	Artifacts *artifact.Table
-	Now       func() time.Time // store.Store.Now
-	Zap       *zap.Logger
+	Engine *engine.Engine
+	Log    *eventlog.Log
+	Store  *store.Store
+	Zap    *zap.Logger
 }
 
 // Note is what a request with a key is remembered to have made.
