@@ -156,7 +156,7 @@ func (c *command) reply(run operation, usual Spelling) ([]byte, error) {
 		return successReply(c.id, result, meta, spelling), nil
 	}
 	if e := mapping.Classify(err); answers(e) {
-		return errorReply(c.id, e.In(c.s.Names), meta, spelling), nil
+		return errorReply(c.id, e, meta, spelling), nil
 	}
 	return nil, err
 }

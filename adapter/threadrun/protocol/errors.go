@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/apbridge/apbridge/mapping"
 )
@@ -52,6 +53,21 @@ func errorCode(e *mapping.Error) string {
 	}
 }
 
+// MessageOf returns the message of an error for clients of this dialect.
+func MessageOf(e *mapping.Error) string {
+	switch d := e.Detail.(type) {
+	case mapping.Busy:
+		return fmt.Sprintf("Thread %q is busy with %s. Wait for it, cancel it, or send multitask_strategy enqueue, interrupt or rollback.", d.ThreadID, d)
+	case mapping.NothingPending:
+		if len(d.Pending) == 0 {
+			return fmt.Sprintf("Thread %s has no open question for command.resume to answer. Send input instead.", d.ThreadID)
+		}
+	case mapping.Existing:
+		return e.Message + ` Or send if_exists "do_nothing" to get it as it is.`
+	}
+	return e.Message
+}
+
 // answers reports whether an error is the command's own: it is told in the envelope. What is wrong with the bridge, and
 // may pass, is told by the status of HTTP, so that clients send the command again.
 func answers(e *mapping.Error) bool { return errorCode(e) != errUnknown }
@@ -59,7 +75,7 @@ func answers(e *mapping.Error) bool { return errorCode(e) != errUnknown }
 // errorReply is an ErrorResponse. id is null for what is no command.
 func errorReply(id json.RawMessage, e *mapping.Error, meta func(*writer), spelling Spelling) []byte {
 	w := &writer{spelling: spelling}
-	w.open().text("type", "error").raw("id", id).text("error", errorCode(e)).text("message", e.Message)
+	w.open().text("type", "error").raw("id", id).text("error", errorCode(e)).text("message", MessageOf(e))
 	if meta != nil {
 		w.object("meta", func() { meta(w) })
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
-	"github.com/apbridge/apbridge/mapping"
 	"go.uber.org/zap"
 )
 
@@ -18,7 +17,6 @@ type Server struct {
 	Log       *zap.Logger
 	Depth     int           // of what clients send; 0: no limit
 	Message   int64         // bytes of a message over a WebSocket
-	Names     mapping.Names // what refusals call meanings
 	Heartbeat time.Duration // between two signs of life on a stream
 
 	patience      time.Duration // for a client to take a message; 0: sse.WriteTimeout

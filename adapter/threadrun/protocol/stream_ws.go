@@ -203,7 +203,7 @@ func (k *socket) answer(raw json.RawMessage) error {
 		err = limited
 	}
 	if err != nil {
-		return k.write(errorReply(c.id, mapping.Classify(err).In(k.s.Names), nil, k.spelling))
+		return k.write(errorReply(c.id, mapping.Classify(err), nil, k.spelling))
 	}
 	var after func() // what a command leaves to do when it is answered
 	run := operations[c.method].carry
@@ -221,7 +221,7 @@ func (k *socket) answer(raw json.RawMessage) error {
 	c.ctx = ctx
 	body, err := c.reply(run, k.spelling)
 	if done(err); err != nil {
-		body = errorReply(c.id, k.failed(err).In(k.s.Names), nil, k.spelling)
+		body = errorReply(c.id, k.failed(err), nil, k.spelling)
 	}
 	if err := k.write(body); err != nil {
 		return err
