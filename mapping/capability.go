@@ -39,14 +39,6 @@ const (
 	CapFile           Capability = "file"            // the bytes of a file
 )
 
-// Capabilities of what the bridge does itself, in front of any agent. No agent is told of them; they are there for
-// messages, which name them in the words of each dialect (Names).
-const (
-	CapStrategy  Capability = "strategy"  // what becomes of a run on a busy thread
-	CapExisting  Capability = "existing"  // that what is there already is answered instead of refused
-	CapAssistant Capability = "assistant" // that an assistant is made
-)
-
 // Support is how far an agent supports a Capability.
 type Support struct {
 	Fate   Fate

@@ -79,8 +79,37 @@ type Error struct {
 	// Wait is how long it is no use to try again, for Limited and Unavailable: 0 is a moment, and NoWait means that
 	// time alone does not help.
 	Wait time.Duration
-	// wording is how Message is said in the words of a dialect; nil: it is the same in all.
-	wording *wording
+}
+
+// Details from which a face can build a sentence with the names of its own requests, instead of using Message.
+type (
+	// Busy is the Detail of CodeThreadBusy if the refused request would have been accepted with another strategy.
+	Busy struct {
+		ThreadID string    `json:"thread_id"`
+		RunID    string    `json:"run_id"`
+		StartsAt time.Time `json:"starts_at,omitzero"` // zero if the run has started or can start at any moment
+	}
+	// BadStrategy is the Detail of a refused strategy. The error's Message begins with "multitask_strategy".
+	BadStrategy struct {
+		Strategy Strategy `json:"multitask_strategy"`
+	}
+	// NothingPending is the Detail of CodeNoPendingInterrupt.
+	NothingPending struct {
+		ThreadID string   `json:"-"`
+		Pending  []string `json:"pending"` // the questions that can be answered; not nil
+	}
+	// Existing is the Detail of a refused creation whose caller could have had the existing object instead.
+	Existing struct {
+		ID string `json:"id"`
+	}
+)
+
+// String returns what the thread is busy with.
+func (b Busy) String() string {
+	if b.StartsAt.IsZero() {
+		return fmt.Sprintf("run %q", b.RunID)
+	}
+	return fmt.Sprintf("run %q, which is to start at %s", b.RunID, b.StartsAt.UTC().Format(time.RFC3339))
 }
 
 // NoWait is an Error's Wait where something else has to be done than wait.
@@ -95,16 +124,9 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf makes an Error; the message is formatted as by fmt.Sprintf. A Meaning or an Advice among args, for %s, is said
-// in the words of the caller's dialect, see Error.In: without these a Meaning by its plain word, an Advice by its Else.
+// Errorf returns an Error whose message is formatted as by fmt.Sprintf.
 func Errorf(class Class, code, format string, args ...any) *Error {
-	e := &Error{Class: class, Code: code, wording: worded(format, args)}
-	if e.wording != nil {
-		e.Message = e.wording.plain
-	} else {
-		e.Message = fmt.Sprintf(format, args...)
-	}
-	return e
+	return &Error{Class: class, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
 // Invalidf returns an Error of class Invalid.

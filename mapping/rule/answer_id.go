@@ -61,10 +61,9 @@ func OtherAskers(others, open []mapping.Interrupt) *mapping.Error {
 func NothingToResume(threadID string, open []mapping.Interrupt) *mapping.Error {
 	e := mapping.Errorf(mapping.Conflict, mapping.CodeNoPendingInterrupt, "Thread %s waits for other answers only. Open: %s.", threadID, listed(open))
 	if len(open) == 0 {
-		e = mapping.Errorf(mapping.Conflict, mapping.CodeNoPendingInterrupt, "Thread %s has no open question%s. Send input instead.", threadID,
-			mapping.Advice{Meaning: mapping.CapAnswer, With: " for %s to answer"})
+		e = mapping.Errorf(mapping.Conflict, mapping.CodeNoPendingInterrupt, "Thread %s has no open question. Send input instead.", threadID)
 	}
-	e.Detail = map[string]any{"pending": idsOf(open)}
+	e.Detail = mapping.NothingPending{ThreadID: threadID, Pending: idsOf(open)}
 	return e
 }
 

@@ -78,9 +78,9 @@ func (s *Service) changeableAssistant(ctx context.Context, id, doing string) (*m
 	if err != nil {
 		return nil, err
 	}
-	how := mapping.Advice{Meaning: mapping.CapAssistant, With: " with %s"}
 	return nil, mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
-		"Assistant %q is agent %q of the bridge's configuration; %s it is not possible here. Make an assistant over it%s.", id, agent.Name, doing, how)
+		"Assistant %q is agent %q of the bridge's configuration; %s it is not possible here. Create an assistant with graph_id %q instead.",
+		id, agent.Name, doing, agent.Name)
 }
 
 // UpdateAssistant changes an assistant and returns it. A configured agent cannot be changed: Invalid.

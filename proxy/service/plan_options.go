@@ -55,8 +55,7 @@ func (p *runPlan) readCommand(context.Context) error {
 	}
 	if len(c.Update) > 0 && string(c.Update) != "null" {
 		if p.traits.Opaque {
-			how := mapping.Advice{Meaning: mapping.CapState, With: " with %s"}
-			return refuse("%s is not supported before %s. Change the thread's state%s first.", mapping.CapUpdate, p.traits.Kind, how)
+			return refuse("command.update is not supported before %s. Change the thread's state first, with POST /threads/{thread_id}/state.", p.traits.Kind)
 		}
 		o.Update = c.Update
 	}
@@ -84,11 +83,11 @@ func (p *runPlan) readGoto() error {
 		return nil
 	}
 	if p.traits.Opaque && !rule.IsEnd(c.Goto) {
-		return refuse("%s is not supported before %s, which shows no nodes to go to, but for %q. Send input or %s.",
-			mapping.CapGoto, p.traits.Kind, rule.EndNode, mapping.CapAnswer)
+		return refuse("command.goto is not supported before %s, which shows no nodes to go to, except for %q. Send input or command.resume.",
+			p.traits.Kind, rule.EndNode)
 	}
 	if p.traits.Opaque && !rule.AnswersNothing(c.Resume) {
-		return refuse("%s %q drops the question that %s answers. Send one of them.", mapping.CapGoto, rule.EndNode, mapping.CapAnswer)
+		return refuse("command.goto %q drops the question that command.resume answers. Send one of them.", rule.EndNode)
 	}
 	o.Goto = c.Goto
 	return nil
@@ -103,14 +102,14 @@ func (p *runPlan) readApproval(context.Context) error {
 	}
 	for _, name := range o.InterruptBefore {
 		if name != "*" && name != "tools" {
-			return refuse("%s names node %q, but agent %s shows no nodes. Use \"*\" or [\"tools\"] to approve every proposed command.",
-				mapping.CapStopBefore, name, p.agent.Name)
+			return refuse("interrupt_before names node %q, but agent %s shows no nodes. Use \"*\" or [\"tools\"] to approve every proposed command.",
+				name, p.agent.Name)
 		}
 		o.Approval = mapping.ApprovalAsk
 	}
 	for _, name := range o.InterruptAfter {
 		if name != "*" {
-			return refuse("%s names node %q, but agent %s shows no nodes. Use \"*\" to stop after every step.", mapping.CapStopAfter, name, p.agent.Name)
+			return refuse("interrupt_after names node %q, but agent %s shows no nodes. Use \"*\" to stop after every step.", name, p.agent.Name)
 		}
 		o.Approval = mapping.ApprovalStep
 	}
@@ -140,20 +139,25 @@ func (p *runPlan) checkStrategy(context.Context) error {
 	case mapping.StrategyConcurrent:
 		return p.checkConcurrent()
 	default:
-		return refuse("%s %q is not supported. Use reject, enqueue, interrupt or rollback.", mapping.CapStrategy, m)
+		return p.refuseStrategy("multitask_strategy %q is not supported. Use reject, enqueue, interrupt or rollback.", m)
 	}
+}
+
+func (p *runPlan) refuseStrategy(format string, args ...any) error {
+	e := mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, format, args...)
+	e.Detail = mapping.BadStrategy{Strategy: p.out.Run.Multitask}
+	return e
 }
 
 // checkConcurrent refuses a concurrent run if its agent's configuration does not allow it, or if it would move the head
 // that the other runs merge into.
 func (p *runPlan) checkConcurrent() error {
 	if !p.agent.Config.AllowConcurrent {
-		return refuse("%s concurrent is off for agent %s (agents.%s.allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.",
-			mapping.CapStrategy, p.agent.Name, p.agent.Name)
+		return p.refuseStrategy("multitask_strategy concurrent is off for agent %s (agents.%s.allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.",
+			p.agent.Name, p.agent.Name)
 	}
 	if p.out.Run.Options.Checkpoint != "" {
-		return refuse("%s concurrent merges into the newest state, so such a run cannot begin at an older checkpoint. Use another strategy, or copy the thread.",
-			mapping.CapStrategy)
+		return p.refuseStrategy("multitask_strategy concurrent merges into the newest state, so such a run cannot begin at an older checkpoint. Use another strategy, or copy the thread.")
 	}
 	return nil
 }

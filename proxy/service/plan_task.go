@@ -211,8 +211,7 @@ func (p *runPlan) setResumed(asked *mapping.Run) {
 // the run does nothing. The agent is not called in either case, so no input is allowed.
 func (p *runPlan) dropQuestion(ctx context.Context) error {
 	if len(p.in.Messages)+len(p.in.Files) > 0 {
-		return refuse("input is not supported beside %s %q, which ends the task without a step. Send the input in a run of its own.",
-			mapping.CapGoto, rule.EndNode)
+		return refuse("input is not supported together with command.goto %q, which ends the task without a step. Send the input in a run of its own.", rule.EndNode)
 	}
 	last, err := p.resumeTarget(ctx)
 	open := p.questionsOf(last)

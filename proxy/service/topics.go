@@ -134,9 +134,10 @@ func checkStrategy(agent *engine.Agent, additional json.RawMessage) error {
 		if agent.Config.AllowConcurrent {
 			return nil
 		}
-		return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, "%s %s is off for agent %s (allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.",
-			mapping.CapStrategy, said, agent.Name)
+		return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
+			"additional_input.multitask_strategy %s is off for agent %s (allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.",
+			said, agent.Name)
 	}
 	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid,
-		"%s must be sequence or parallel, or reject, enqueue, interrupt, rollback or concurrent.", mapping.CapStrategy)
+		"additional_input.multitask_strategy must be sequence or parallel, or reject, enqueue, interrupt, rollback or concurrent.")
 }

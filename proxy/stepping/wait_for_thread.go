@@ -70,9 +70,9 @@ func (s *Stepper) blockedBy(ctx context.Context, ses *session, parked string) er
 		return err
 	}
 	ses.restart(fresh)
-	other := mapping.Advice{Meaning: mapping.CapStrategy, With: ", cancel it, or give this task %s interrupt", Else: " or cancel it"}
 	e := mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy,
-		"Task %s of this topic waits for its next step to be asked for. Finish it first%s.", parked, other)
+		"Task %s of this topic waits for its next step to be asked for. Finish it first, cancel it, or give this task additional_input.multitask_strategy interrupt.",
+		parked)
 	e.Detail = map[string]string{"task_id": parked}
 	return e
 }

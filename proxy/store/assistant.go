@@ -88,13 +88,16 @@ func (s *Assistants) Create(ctx context.Context, a mapping.Assistant, orGet bool
 			sqldb.In{kept.Tenant, kept.ID, kept.Owner, kept.Graph, t.Sealed(body, colAssistantBodies, kept.Tenant, kept.ID), t.Now}, sqldb.Out{&key})
 		if errors.Is(err, sql.ErrNoRows) {
 			row, err := readAssistant(t, tables.ScopeFor(p), a.ID)
-			if kept, made = row.Assistant, false; err != nil && mapping.Classify(err).Class == mapping.NotFound { // another owner's
-				err = mapping.Errorf(mapping.Conflict, mapping.CodeAssistantThere, "There is an assistant %q already. Use another id.", a.ID)
-			} else if err == nil && !orGet {
-				how := mapping.Advice{Meaning: mapping.CapExisting, With: "Send %s to get it as it is.", Else: "Use another id."}
-				err = mapping.Errorf(mapping.Conflict, mapping.CodeAssistantThere, "There is an assistant %q already. %s", a.ID, how)
+			kept, made = row.Assistant, false
+			foreign := err != nil && mapping.Classify(err).Class == mapping.NotFound
+			if !foreign && (err != nil || orGet) {
+				return err
 			}
-			return err
+			e := mapping.Errorf(mapping.Conflict, mapping.CodeAssistantThere, "There is an assistant %q already. Use another id.", a.ID)
+			if !foreign {
+				e.Detail = mapping.Existing{ID: a.ID}
+			}
+			return e
 		}
 		if err != nil {
 			return err

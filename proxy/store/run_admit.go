@@ -88,7 +88,7 @@ func (x *createRunTx) applyStrategy(active []*runRow, strategy mapping.Strategy)
 		}
 		return x.displace(active, note)
 	default:
-		return busy(x.thread.ID, active[0].ID, x.waitsFor(active[0].Run))
+		return x.busyWith(active[0].Run)
 	}
 }
 
@@ -116,17 +116,13 @@ func (s *Runs) MakeDue(ctx context.Context, runID string) error {
 	})
 }
 
-// waitsFor says of a run that holds the thread when it is to start, if it only waits for that.
-func (x *createRunTx) waitsFor(r mapping.Run) string {
-	if r.Status != mapping.RunPending || r.Multitask == mapping.StrategyRollback || sqldb.Micros(r.RunAfter) <= x.Now {
-		return ""
+// busyWith refuses the new run because of r, which holds the thread.
+func (x *createRunTx) busyWith(r mapping.Run) error {
+	by := mapping.Busy{ThreadID: x.thread.ID, RunID: r.ID}
+	if r.Status == mapping.RunPending && r.Multitask != mapping.StrategyRollback && sqldb.Micros(r.RunAfter) > x.Now {
+		by.StartsAt = r.RunAfter
 	}
-	return ", which is to start at " + r.RunAfter.UTC().Format(time.RFC3339)
-}
-
-func busy(threadID, runID, when string) error {
-	other := mapping.Advice{Meaning: mapping.CapStrategy, With: ", cancel it, or send %s enqueue, interrupt or rollback", Else: " or cancel it"}
-	e := mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy, "Thread %q is busy with run %q%s. Wait for it%s.", threadID, runID, when, other)
-	e.Detail = map[string]string{"thread_id": threadID, "run_id": runID}
+	e := mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy, "Thread %q is busy with %s. Wait for it or cancel it.", by.ThreadID, by)
+	e.Detail = by
 	return e
 }

@@ -96,7 +96,9 @@ func mustBeFree(t *sqldb.Tx, thread int64, threadID string) error {
 	if err != nil {
 		return err
 	}
-	return busy(threadID, run, "")
+	e := mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy, "Thread %q is busy with run %q. Wait for it or cancel it.", threadID, run)
+	e.Detail = map[string]string{"thread_id": threadID, "run_id": run}
+	return e
 }
 
 // touch notes that a thread's state changed. One whose question is withdrawn is idle.

@@ -57,8 +57,9 @@ func (s *Threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreatio
 		if n.OrGet {
 			return row.Thread, true, nil
 		}
-		how := mapping.Advice{Meaning: mapping.CapExisting, With: ", or %s"}
-		return mapping.Thread{}, true, mapping.Errorf(mapping.Conflict, CodeThreadThere, "There is a thread %q already. Use another id%s.", n.Thread.ID, how)
+		e := mapping.Errorf(mapping.Conflict, CodeThreadThere, "There is a thread %q already. Use another id.", n.Thread.ID)
+		e.Detail = mapping.Existing{ID: n.Thread.ID}
+		return mapping.Thread{}, true, e
 	}
 	if n.Task != nil {
 		if _, _, err := insertTask(t, p, row.key, n.Thread.ID, *n.Task); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// path is the canonical path of the artifact.
+// path returns the canonical path of the artifact.
 func (a remoteArtifact) path() (string, error) {
 	rel := strings.TrimPrefix(a.Relative, "file://")
 	if rel == "." || rel == "./" {
@@ -25,7 +25,7 @@ func (a remoteArtifact) path() (string, error) {
 	return rule.ArtifactPath(name, rel)
 }
 
-// words are how the agent names the file.
+// words returns the agent's name of the file.
 func (a remoteArtifact) words() string {
 	if a.Relative == "" || strings.HasSuffix(a.Relative, a.Name) {
 		return cmp.Or(a.Relative, a.Name)
@@ -33,7 +33,7 @@ func (a remoteArtifact) words() string {
 	return strings.TrimSuffix(a.Relative, "/") + "/" + a.Name
 }
 
-// version tells two states of a file apart, as far as the agent does.
+// version identifies a state of the file, as far as the agent distinguishes them.
 func (a remoteArtifact) version() string { return a.ID + " " + a.Modified }
 
 // downloads brings the agent's files into the thread.
@@ -42,11 +42,11 @@ type downloads struct {
 	files *tracker
 }
 
-// collect downloads what a step made. files is the object of changed files for the state, ids are the artifacts
-// written. At the end of a run the agent's list is asked for, and what the thread has already is compared with it:
-// agents write a file again without a word about it.
+// collect downloads the files that a step changed. It returns them as an object for the state, with the ids of the
+// artifacts that were written. At the end of a run it reads the agent's list and compares it with the thread, because
+// agents rewrite files without mentioning it.
 //
-// A file that cannot be had is noted (see tracker.skipped) and no failure of the run.
+// A file that cannot be downloaded is recorded (see tracker.skipped) and does not fail the run.
 func (d *downloads) collect(step *remoteStep, final bool) (files json.RawMessage, ids []string, err error) {
 	d.files.told = d.files.told || step.Told
 	lists := anyNameless(step.Artifacts)
@@ -67,8 +67,8 @@ func (d *downloads) collect(step *remoteStep, final bool) (files json.RawMessage
 	return d.fetchAll(list, final)
 }
 
-// mayHaveMore reports whether the agent's list is worth a question at the end of a run: always, unless its steps tell
-// of files and there is none that it could have written again.
+// mayHaveMore reports whether the agent's list must be read at the end of a run. That is unless the agent's steps name
+// their files and no file exists that it could have rewritten.
 func (d *downloads) mayHaveMore() (bool, error) {
 	if !d.stepsTell() || len(d.files.missed) > 0 {
 		return true, nil
@@ -99,7 +99,8 @@ func anyNameless(list []remoteArtifact) bool {
 	return false
 }
 
-// merge fills entries that were only ids from the whole list, and at the end of a run adds the rest of it.
+// merge completes entries that are only ids from the full list. At the end of a run it adds the other files of the
+// list.
 func merge(list, all []remoteArtifact, final bool) []remoteArtifact {
 	byID := make(map[string]remoteArtifact, len(all))
 	for _, a := range all {
@@ -123,7 +124,7 @@ func merge(list, all []remoteArtifact, final bool) []remoteArtifact {
 	return merged
 }
 
-// fetchAll takes the newest entry of each path.
+// fetchAll downloads the newest entry of each path.
 func (d *downloads) fetchAll(list []remoteArtifact, final bool) (json.RawMessage, []string, error) {
 	if err := d.files.loadSums(d.session); err != nil {
 		return nil, nil, err
@@ -137,7 +138,7 @@ func (d *downloads) fetchAll(list []remoteArtifact, final bool) (json.RawMessage
 	return changed.object(), changed.ids, nil
 }
 
-// takeOver fetches one file and notes what is new.
+// takeOver downloads one file and records whether it changed.
 func (d *downloads) takeOver(w wanted, changed *changes) error {
 	saved, content, err := d.fetch(w)
 	if err != nil || saved == nil {
@@ -151,7 +152,7 @@ func (d *downloads) takeOver(w wanted, changed *changes) error {
 	return nil
 }
 
-// entries are what the agent says of one path.
+// entries holds the agent's entries for one path.
 type entries struct {
 	step   *remoteArtifact // the last one that the step names
 	listed *remoteArtifact // the last one of the task's list
@@ -174,7 +175,7 @@ type wanted struct {
 	compare bool // the thread may have these bytes already
 }
 
-// newest is the newest entry of each path, without those that need no download.
+// newest returns the newest entry of each path, without those that need no download.
 func (d *downloads) newest(list []remoteArtifact, final bool) []wanted {
 	paths, order := map[string]*entries{}, []string{}
 	for _, a := range list {
@@ -200,9 +201,9 @@ func (d *downloads) newest(list []remoteArtifact, final bool) []wanted {
 	return picked
 }
 
-// wants decides what becomes of a path. A version that was downloaded is left alone until the end of the run, where it
-// is compared with what the thread has, as uploads are: an agent may write a file again and say nothing. So each file
-// is downloaded once more at the most, and not at every step.
+// wants decides whether to download the file at a path. A version that was downloaded before is skipped until the end
+// of the run. There it is compared with the thread's file, as uploads are, because an agent may rewrite a file without
+// mentioning it. So a file is downloaded at most once more, and not at every step.
 func (d *downloads) wants(at string, e *entries, final bool) (wanted, bool) {
 	a := e.listed
 	if a == nil || e.many && d.stepsTell() {
@@ -218,18 +219,18 @@ func (d *downloads) wants(at string, e *entries, final bool) (wanted, bool) {
 	case !final:
 		return w, a.Content != nil || !upload && !got
 	case e.step != nil && a.version() == e.step.version() && !upload && !got:
-		return w, true // the step says that it made it
+		return w, true // the step names the file as its own
 	case e.many && got:
-		return w, false // a new artifact at every write: none is written again
+		return w, false // a server with a new artifact for each write rewrites none
 	}
 	w.compare = there
 	return w, !d.files.unsent[at] && (there || !upload)
 }
 
-// stepsTell reports whether the agent names every file that it makes in a step.
+// stepsTell reports whether the agent names every file that it writes in a step.
 func (d *downloads) stepsTell() bool { return d.files.told && d.site.kind.listsFilesInSteps() }
 
-// changes builds the files object of a delta; ids are the artifacts written.
+// changes collects the files object of a delta. ids are the artifacts that were written.
 type changes struct {
 	out rawjson.Writer
 	ids []string
@@ -242,7 +243,7 @@ func (c *changes) add(p string, v json.RawMessage) {
 	c.out.Name("/"+p).Raw(v, "null")
 }
 
-// object is nil when nothing changed.
+// object returns nil if nothing changed.
 func (c *changes) object() json.RawMessage {
 	if len(c.out.Bytes) == 0 {
 		return nil

@@ -14,18 +14,18 @@ import (
 	"go.uber.org/zap"
 )
 
-// backend calls one task/step agent. Between runs it keeps nothing but where the agent's routes were found.
+// backend calls one task/step agent. Between runs it only keeps the location of the agent's routes and measurements.
 type backend struct {
 	up      adapter.Upstream
 	base    address
 	to      *upstream.Client
 	site    atomic.Pointer[site]
 	probing chan struct{}      // held during a probe
-	created adapter.MaxLatency // how long creations of tasks took
-	settle  time.Duration      // the shortest time for which is looked for what a lost answer was about
+	created adapter.MaxLatency // durations of task creations
+	settle  time.Duration      // minimum time to search for the effect of a call whose answer was lost
 	tells   mapping.Capabilities
 	log     *zap.Logger
-	nan     sync.Once // told the log that the agent writes NaN
+	nan     sync.Once // logs once that the agent writes NaN
 }
 
 var (
@@ -34,12 +34,12 @@ var (
 	_ adapter.Traited = (*backend)(nil)
 )
 
-// Dial makes the backend of a task/step agent. It does no I/O; the error is an *mapping.Error of class Invalid about
+// Dial returns the backend of a task/step agent. It does no I/O. An error is a *mapping.Error of class Invalid about
 // the URL.
 func Dial(up adapter.Upstream) (adapter.Backend, error) { return newBackend(up) }
 
 // Detect reports whether a server lists tasks where v1 agents do (Agent Protocol v1, GET /ap/v1/agent/tasks) or did
-// before September 2023 (GET /agent/tasks). An error says that there was no answer, or one that tells nothing, such as
+// before September 2023 (GET /agent/tasks). It returns an error if there was no answer or an inconclusive one, such as
 // 401.
 func Detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 	b, err := newBackend(up)
@@ -71,12 +71,12 @@ func newBackend(up adapter.Upstream) (*backend, error) {
 	return b, nil
 }
 
-// Traits: the agent's state cannot be read, and one POST is one step.
+// Traits returns the traits of a task/step agent: its state cannot be read, and one POST is one step.
 func (b *backend) Traits() adapter.Traits {
 	return adapter.Traits{Opaque: true, Stepping: mapping.SteppingLockstep, MaxSteps: mostSteps, Kind: "a task/step agent", Capabilities: b.tells}
 }
 
-// Probe asks the agent for its tasks.
+// Probe requests the agent's tasks.
 func (b *backend) Probe(ctx context.Context) error {
 	seen, err := b.probe(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func (b *backend) Probe(ctx context.Context) error {
 	return nil
 }
 
-// Profile names the family of the server and where its tasks are.
+// Profile returns the family of the server and the prefix of its task routes.
 func (b *backend) Profile() string {
 	s := b.site.Load()
 	switch {
@@ -101,12 +101,11 @@ func (b *backend) Profile() string {
 	return "tasks below " + s.prefix + ", in the manner of " + string(s.kind)
 }
 
-// Run creates a task, or goes on with the one it is linked to, and has steps executed until one is the last, asks, or
-// is the one step that was wanted.
+// Run creates a task, or continues the linked one, and requests steps until one is the last or asks a question. If only
+// one step was requested, it stops after that.
 //
-// The Link it yields holds the upstream task id, what is known about the server, and the ids of the steps logged so
-// far; with Assignment.After these make it possible to ask the agent, after a crash, which steps it did that were never
-// logged.
+// Its Link holds the agent's task id, the site of the server, and the ids of the steps logged so far. With
+// Assignment.After, that suffices to find out after a crash which steps the agent did that were not logged.
 func (b *backend) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mapping.Event, error] {
 	d := newRunDriver(ctx, b, t)
 	return func(yield func(mapping.Event, error) bool) {

@@ -4,7 +4,7 @@ import "github.com/apbridge/apbridge/mapping"
 
 const noNodesToStopAt = "The bridge stops before proposed commands or after steps; other node names are refused with 422."
 
-// Capabilities returns what a task/step agent can be told.
+// Capabilities returns what a task/step agent supports.
 func Capabilities() mapping.Capabilities {
 	return mapping.Capabilities{
 		mapping.CapInput: mapping.Full("The text of the last human message becomes the task's input, earlier messages become part of the transcript, " +

@@ -10,12 +10,11 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// CompareFiles holds the files of the run's thread against those of the agent's task, as the last step does in a run
-// that comes to one.
+// CompareFiles compares the files of the run's thread with those of the agent's task, as the last step of a run does.
 func (b *backend) CompareFiles(ctx context.Context, t *adapter.Assignment) (update mapping.Event, changed bool, err error) {
 	d := downloads{session: &session{backend: b, ctx: ctx, assigned: t, remote: t.Link.Remote}, files: &tracker{}}
 	d.site, _ = parseProfile(t.Link.Profile)
-	d.files.told = true // by the steps, where agents of the kind do that
+	d.files.told = true // by its steps, if agents of this kind name files there
 	if err := d.files.loadSums(d.session); err != nil {
 		return update, false, err
 	}
@@ -32,8 +31,8 @@ func (b *backend) CompareFiles(ctx context.Context, t *adapter.Assignment) (upda
 	return update, true, nil
 }
 
-// compareAll fetches what differs from what the thread has, until the context ends. Where the agent does not tell its
-// files, that is worth a word only if one of the thread's could be older.
+// compareAll downloads the files that differ from the thread's, until the context ends. If the agent cannot list its
+// files, that is reported only if one of the thread's files could be outdated.
 func (d *downloads) compareAll() (files json.RawMessage, ids []string, err error) {
 	list, err := d.listArtifacts()
 	if err != nil && !errors.Is(err, errNoList) && len(d.files.sums) > 0 {

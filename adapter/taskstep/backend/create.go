@@ -12,14 +12,14 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// creation makes the agent's task, or finds the one that an earlier process may have had made.
+// creation creates the agent's task, or finds the one whose creation an earlier process may have requested.
 type creation struct {
 	*session
 	past *history
 }
 
-// create makes the agent's task (Agent Protocol v1, POST /ap/v1/agent/tasks). What is empty is left out: forge refuses
-// nulls. An error of which upstream.MayHaveActed holds leaves open whether there is a task.
+// create creates the agent's task (Agent Protocol v1, POST /ap/v1/agent/tasks). Empty members are omitted, because
+// forge rejects nulls. If upstream.MayHaveActed holds for the error, the task may exist.
 func (c *creation) create() error {
 	for moved := false; ; {
 		if err := c.openTopic(); err != nil {
@@ -52,7 +52,7 @@ func (c *creation) create() error {
 	}
 }
 
-// relocate asks anew where the routes are; a server may have been replaced by another since the first run.
+// relocate probes for the routes again. The server may have been replaced since the first run.
 func (c *creation) relocate() (moved bool, err error) {
 	before := c.site.prefix
 	c.forget()
@@ -78,7 +78,7 @@ func (c *creation) accept(ans *upstream.Answer) error {
 	return nil
 }
 
-// adopt takes a task as this run's own and learns from its shape.
+// adopt uses a task for this run and derives the kind of the server from its shape.
 func (c *creation) adopt(t remoteTask) {
 	c.remote = t.ID
 	if t.Kind != "" && t.Kind != c.site.kind {
@@ -138,8 +138,8 @@ func additionalInput(t *adapter.Assignment, budget int) (rawjson.Pieces, error) 
 	return rawjson.PiecesWith(t.Task.Additional, set...)
 }
 
-// prompt is what a new task is told: without a prompt, which a run that went on with an older task does not have, the
-// input's own words.
+// prompt returns the input of a new task. A run that continues an older task has no prompt; then it is the text of the
+// input.
 func (c *creation) prompt() string {
 	if c.assigned.Task.Prompt == "" {
 		return c.assigned.Input.Text

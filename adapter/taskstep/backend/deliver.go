@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// deliver tells the next step, and the end of the run when it is the last or asks.
+// deliver yields the next step, and the end of the run if that step is the last or asks a question.
 func (d *runDriver) deliver() (phase, error) {
 	step := d.queue[0]
 	d.queue = slices.Delete(d.queue, 0, 1)
@@ -32,8 +32,8 @@ func (d *runDriver) deliver() (phase, error) {
 	return d.onward()
 }
 
-// event is the update of a step, with the files that it changed. At the end of a run all of the agent's files are
-// looked at.
+// event returns the update for a step, with the files that it changed. At the end of a run all of the agent's files are
+// compared.
 func (d *runDriver) event(step *remoteStep) (*mapping.Event, error) {
 	info := mapping.StepInfo{
 		ID: step.ID, Name: step.Name, Status: step.Status, Output: step.Output,
@@ -58,8 +58,8 @@ func (d *runDriver) update(info mapping.StepInfo, files []byte) mapping.Event {
 	return rule.StepUpdate(d.assigned.Run.ID, d.assigned.TaskID, n, info, files, d.assigned.Run.Options.Approval)
 }
 
-// ask ends the run with a question. The link is told once more, since the run that brings the answer needs to know
-// which steps are logged.
+// ask ends the run with a question. It yields the link again, because the run with the answer needs to know which steps
+// are logged.
 func (d *runDriver) ask(questions []mapping.Interrupt) error {
 	if err := d.link(d.past.seen); err != nil {
 		return err

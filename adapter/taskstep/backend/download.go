@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// fetch streams one file into the thread. A nil artifact was skipped, or is there already.
+// fetch streams one file into the thread. It returns a nil artifact if the file was skipped or is unchanged.
 func (d *downloads) fetch(w wanted) (*mapping.Artifact, []byte, error) {
 	if w.compare {
 		same, err := d.same(w)
@@ -35,7 +35,7 @@ func (d *downloads) fetch(w wanted) (*mapping.Artifact, []byte, error) {
 	return &saved, inline.content(), nil
 }
 
-// same reports whether the thread has the bytes that the agent has. They are read and not stored.
+// same reports whether the thread has the agent's bytes. It reads them without storing them.
 func (d *downloads) same(w wanted) (bool, error) {
 	sum := sha256.New()
 	err := d.download(w, func(body io.Reader) error {
@@ -50,8 +50,8 @@ func (d *downloads) same(w wanted) (bool, error) {
 	return true, nil
 }
 
-// download hands the file's bytes to take, and once more from the start where they broke off: a GET changes nothing. A
-// lostError is about this one file, any other error ends the run.
+// download passes the file's bytes to take. If the connection breaks, it starts again from the first byte, since a GET
+// changes nothing. A lostError concerns only this file; any other error ends the run.
 func (d *downloads) download(w wanted, take func(io.Reader) error) error {
 	err := d.downloadOnce(w, take)
 	if lost := (*lostError)(nil); errors.As(err, &lost) && lost.again {
@@ -71,7 +71,7 @@ func (d *downloads) downloadOnce(w wanted, take func(io.Reader) error) error {
 	src := &source{Reader: body, left: d.artifactLimit()}
 	err = take(src)
 	switch {
-	case src.err != nil: // whatever take made of it
+	case src.err != nil: // whatever take returned
 		return d.lostFile(ctx, src.err, src.err != errTooLarge)
 	case err != nil && passable(err):
 		return d.lostFile(ctx, err, false)
@@ -92,7 +92,7 @@ func (d *downloads) content(ctx context.Context, w wanted) (io.ReadCloser, error
 	return body, err
 }
 
-// passable tells an objection to this one file from a failing store.
+// passable reports whether err is an objection to this one file and not a failure of the store.
 func passable(err error) bool {
 	c := mapping.Classify(err).Class
 	return c == mapping.Invalid || c == mapping.TooLarge
@@ -105,7 +105,7 @@ func (d *downloads) artifactLimit() int64 {
 	return 1 << 30
 }
 
-// lostError is why one file of the agent cannot be had.
+// lostError is the reason why one file of the agent cannot be downloaded.
 type lostError struct {
 	reason string // for the client
 	cause  error  // for the log
@@ -115,7 +115,7 @@ type lostError struct {
 func (e *lostError) Error() string { return e.reason + " (" + e.cause.Error() + ")" }
 func (e *lostError) Unwrap() error { return e.cause }
 
-// lostFile words what kept a file from being downloaded; ctx bounded the attempt.
+// lostFile returns the reason why a file could not be downloaded. ctx bounded the attempt.
 func (d *downloads) lostFile(ctx context.Context, err error, broke bool) error {
 	var known *mapping.Error
 	lost := &lostError{cause: err, again: broke && ctx.Err() == nil}
@@ -136,7 +136,7 @@ func (d *downloads) lostFile(ctx context.Context, err error, broke bool) error {
 	return lost
 }
 
-// tolerate notes a file that cannot be had and lets the run go on. Other errors come back as they are.
+// tolerate records a file that cannot be downloaded and lets the run continue. It returns other errors unchanged.
 func (d *downloads) tolerate(w wanted, err error) error {
 	var lost *lostError
 	if !errors.As(err, &lost) {
@@ -150,7 +150,7 @@ func (d *downloads) tolerate(w wanted, err error) error {
 	return nil
 }
 
-// skip has the client told of a file, with the step, and the operator, in the log.
+// skip reports a file to the client, with the step, and to the operator, in the log.
 func (d *downloads) skip(f mapping.SkippedFile, cause error) {
 	f.Reason = d.excerpt(f.Reason, errorText*2)
 	d.files.miss(f)
@@ -158,7 +158,7 @@ func (d *downloads) skip(f mapping.SkippedFile, cause error) {
 		zap.String("file", d.excerpt(f.Path, 120)), zap.String("reason", d.excerpt(cause.Error(), errorText)))
 }
 
-// source is a download that remembers how it broke, and breaks at the limit.
+// source is a download that records how it broke, and fails at the limit.
 type source struct {
 	io.Reader
 	left int64
@@ -176,7 +176,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// keep holds a file that is small enough for the state.
+// keep buffers a file that is small enough for the state.
 type keep struct {
 	limit int
 	buf   []byte
@@ -192,7 +192,7 @@ func (k *keep) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// content is nil when the file was too large.
+// content returns nil if the file was too large.
 func (k *keep) content() []byte {
 	if k.over {
 		return nil

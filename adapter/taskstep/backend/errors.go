@@ -14,15 +14,15 @@ import (
 
 const (
 	codeStopped = "stopped"
-	errorText   = 200 // what is shown of it, in characters
+	errorText   = 200 // characters that are shown of it
 )
 
-// fail makes an error about the agent; what follows "The agent "x" at host ".
+// fail returns an error about the agent. The format continues the sentence "Agent NAME at HOST …".
 func (b *backend) fail(code, format string, args ...any) *mapping.Error {
 	return mapping.Errorf(mapping.Upstream, code, "The agent %q at %s %s", b.up.Name, b.base.host, fmt.Sprintf(format, args...))
 }
 
-// away: the call did not reach the agent.
+// away returns the error of a call that did not reach the agent.
 func (b *backend) away(err error) *mapping.Error {
 	why := upstream.CauseOf(err)
 	if why == "" {
@@ -31,7 +31,7 @@ func (b *backend) away(err error) *mapping.Error {
 	e := b.fail(mapping.CodeUpstreamUnreachable, "cannot be reached: %s.", why)
 	e.Err = err
 	if f := upstream.Of(err); f != nil {
-		e.Err = f.Err // the kind of failure does not matter any more
+		e.Err = f.Err // the kind of failure no longer matters
 	}
 	return e
 }
@@ -42,7 +42,7 @@ func (b *backend) slow() *mapping.Error {
 	return e
 }
 
-// unreachable classifies what a GET that was tried often enough ended with.
+// unreachable classifies the last error of a GET that was retried.
 func (b *backend) unreachable(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
@@ -65,14 +65,14 @@ func (b *backend) tooLarge() *mapping.Error {
 	return b.fail(mapping.CodeBadUpstream, "answered with more than limits.event (%d bytes).", b.up.Limits.Event)
 }
 
-// lost: the agent does not know its own task any more.
+// lost returns the error of an agent that no longer knows its own task.
 func (b *backend) lost(task string) *mapping.Error {
 	return b.fail(mapping.CodeUpstreamLost, "no longer knows the task %q; it was probably restarted. "+
 		"Start a new run: the thread is kept, and the agent is told of it.", b.excerpt(task, 80))
 }
 
-// unknown: a call was sent, or, where nothing broke, may have been sent by a process that died, and what became of it
-// cannot be known. asked says what asking came to.
+// unknown returns the error of a call whose effect cannot be known. It was sent, or a process that died may have sent
+// it; then broke is nil. asked is the result of asking the agent.
 func (b *backend) unknown(what, asked string, broke, err error) *mapping.Error {
 	told := "was told to " + what + ", but the connection broke before it answered"
 	switch status := upstream.Status(broke); {
@@ -87,7 +87,7 @@ func (b *backend) unknown(what, asked string, broke, err error) *mapping.Error {
 	return e
 }
 
-// unreadable: an answer of status 2xx that makes no sense.
+// unreadable returns the error of an answer with status 2xx that cannot be read.
 func (b *backend) unreadable(call string, ans *upstream.Answer, err error) *mapping.Error {
 	var field *fieldError
 	if errors.As(err, &field) && rawjson.Valid(ans.Body) {
@@ -102,12 +102,12 @@ func (b *backend) unreadable(call string, ans *upstream.Answer, err error) *mapp
 	return b.fail(mapping.CodeBadUpstream, "gave an answer to %s that cannot be used: the answer %s.", call, what)
 }
 
-// refused turns an answer that is no success into an error.
+// refused turns an unsuccessful answer into an error.
 func (b *backend) refused(ans *upstream.Answer) *mapping.Error {
 	return b.fail(mapping.CodeUpstreamError, "answered %d%s", ans.Status, b.to.Refusal(ans.Status, ans.Header, ans.Body))
 }
 
 var notFound = regexp.MustCompile(`(?i)not[ _]?found|unknown task|no such task`)
 
-// excerpt is the beginning of what the agent said, without our own credentials.
+// excerpt returns the beginning of the agent's text, without our own credentials.
 func (b *backend) excerpt(text string, most int) string { return b.to.Excerpt(text, most) }

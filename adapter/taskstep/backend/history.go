@@ -7,23 +7,23 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// history is what is logged of a run, and how far it has come by that.
+// history is the logged part of a run.
 type history struct {
 	linked      bool            // a link event of this run is logged
-	remote      string          // the agent's task id, where it was known before this call
+	remote      string          // the agent's task id, if it was known before this call
 	former      map[string]bool // upstream tasks of failed attempts of this run
 	seen        []string        // the agent's ids of the logged steps of this task
 	inRun       int             // steps logged in this run
 	here        int             // of them, in this call
-	said        bool            // the words of this run have reached the agent
-	mayBeAhead  bool            // an older version made the run, which could ask for a step before it had logged the one before
+	said        bool            // the input of this run has reached the agent
+	mayBeAhead  bool            // an older version created the run; it could request a step before it had logged the previous one
 	last        *mapping.Event  // the newest step that was logged before this call
 	call        string          // the tool call that waits for its result
-	longest     time.Duration   // that a step of this run took
+	longest     time.Duration   // the longest duration of a step of this run
 	repeatGuard repeatGuard
 }
 
-// replay takes in what is logged already.
+// replay reads the events that are logged already.
 func (h *history) replay(j *session) {
 	h.former, h.call, j.topic = map[string]bool{}, j.assigned.Task.PendingToolCall, j.assigned.Link.Topic
 	if j.assigned.Resume {
@@ -34,7 +34,7 @@ func (h *history) replay(j *session) {
 	for i := range j.assigned.After {
 		ev := &j.assigned.After[i]
 		h.event(j, ev)
-		if i > 0 && ev.Kind == mapping.KindUpdate && !j.assigned.OneStep { // else the client's pauses lie between
+		if i > 0 && ev.Kind == mapping.KindUpdate && !j.assigned.OneStep { // otherwise the time includes the client's pauses
 			h.longest = max(h.longest, ev.At.Sub(j.assigned.After[i-1].At))
 		}
 	}
@@ -62,8 +62,8 @@ func (h *history) event(j *session, ev *mapping.Event) {
 	}
 }
 
-// startOver forgets a failed attempt: a retried run starts over with a task of its own, unless it carries an answer,
-// which only the old one can use.
+// startOver discards a failed attempt. A retried run starts over with a new task, unless it carries an answer, which
+// only the old task can use.
 func (h *history) startOver(resume bool) {
 	h.inRun, h.last, h.repeatGuard = 0, nil, repeatGuard{}
 	if resume {
@@ -80,7 +80,7 @@ func (h *history) note(stepID string) {
 	h.seen = append(h.seen, stepID)
 }
 
-// addStep notes a step of this call.
+// addStep records a step of this call.
 func (h *history) addStep(step *remoteStep) {
 	h.here++
 	h.note(step.ID)

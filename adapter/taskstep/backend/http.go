@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	readTimeout  = 30 * time.Second // of a GET, which no agent has to think about
+	readTimeout  = 30 * time.Second // for a GET, which needs no work of the agent
 	defaultEvent = 16 << 20
 	jsonType     = "application/json"
 )
 
 var errTooLarge = upstream.ErrTooLong
 
-// get asks, and asks again when there was no answer or a gateway answered for the agent.
+// get sends a GET. It retries if there was no answer or if a gateway answered for the agent.
 func (b *backend) get(ctx context.Context, path, query string) (*upstream.Answer, error) {
 	ans, err := b.answered(b.to.Do(ctx, b.read(path, query)))
 	return ans, b.unreachable(ctx, err)
@@ -43,7 +43,7 @@ func (b *backend) read(path, query string) *upstream.Call {
 
 func (b *backend) readTimeout() time.Duration { return min(readTimeout, b.stepTimeout()) }
 
-// open starts a download, as get does; the caller closes the body. An answer is a refusal.
+// open starts a download, as get does. The caller closes the body. A non-nil answer is a refusal.
 func (b *backend) open(ctx context.Context, path string) (*upstream.Answer, io.ReadCloser, error) {
 	res, err := b.to.Open(ctx, &upstream.Call{
 		Method: http.MethodGet, Path: path, Operation: upstream.OpDownload, Accept: "application/octet-stream, */*",
@@ -55,8 +55,8 @@ func (b *backend) open(ctx context.Context, path string) (*upstream.Answer, io.R
 	return ans, nil, b.unreachable(ctx, err)
 }
 
-// act has the agent do what must not be done twice: make a task, do a step. An error of which upstream.MayHaveActed
-// holds leaves open whether it did.
+// act sends a call that must not be repeated: the creation of a task, or a step. If upstream.MayHaveActed holds for the
+// error, the agent may have done it.
 func (b *backend) act(ctx context.Context, operation, path string, body *rawjson.Pieces) (*upstream.Answer, error) {
 	ans, err := b.post(ctx, &upstream.Call{Operation: operation, Path: path, Type: jsonType, Body: body})
 	if upstream.MayHaveActed(err) {
@@ -65,13 +65,13 @@ func (b *backend) act(ctx context.Context, operation, path string, body *rawjson
 	return b.answered(ans, err)
 }
 
-// change is act for what does no harm when it is there twice, so that a gateway's word is a refusal like the agent's.
-// What was sent and came to no answer is an upstream.Failure of the kind Broken.
+// change sends a call that does no harm if it is repeated. So a gateway's refusal counts like the agent's. A call that
+// was sent and not answered is an upstream.Failure of kind Broken.
 func (b *backend) change(ctx context.Context, call *upstream.Call) (*upstream.Answer, error) {
 	return b.answered(b.post(ctx, call))
 }
 
-// post sends a POST. It is sent again only when the connection was never made.
+// post sends a POST. It retries only if no connection was made.
 func (b *backend) post(ctx context.Context, call *upstream.Call) (*upstream.Answer, error) {
 	call.Method, call.Time = http.MethodPost, b.stepTimeout()
 	ans, err := b.to.Do(ctx, call)
@@ -90,8 +90,7 @@ func (b *backend) post(ctx context.Context, call *upstream.Call) (*upstream.Answ
 	return nil, err
 }
 
-// answered makes an answer of whatever the agent said, of a refusal too. One that is too long has a status, and no
-// body.
+// answered returns the agent's answer, even a refusal. An answer that is too long has a status and no body.
 func (b *backend) answered(ans *upstream.Answer, err error) (*upstream.Answer, error) {
 	if err == nil {
 		ans.Body = b.withoutNaN(clean(ans.Body))
@@ -107,7 +106,7 @@ func (b *backend) answered(ans *upstream.Answer, err error) (*upstream.Answer, e
 	return nil, err
 }
 
-// withoutNaN returns null in place of NaN and Infinity, which agents in Python write.
+// withoutNaN replaces NaN and Infinity, which agents in Python write, by null.
 func (b *backend) withoutNaN(raw []byte) []byte {
 	read, ok := rawjson.WithoutNaN(raw)
 	if !ok {
@@ -117,7 +116,7 @@ func (b *backend) withoutNaN(raw []byte) []byte {
 	return read
 }
 
-// clean makes text of a body that some servers do not send as clean UTF-8.
+// clean returns a body as valid UTF-8, which some servers do not send.
 func clean(raw []byte) []byte {
 	raw = bytes.TrimPrefix(raw, []byte("\xEF\xBB\xBF"))
 	if utf8.Valid(raw) {
@@ -126,7 +125,7 @@ func clean(raw []byte) []byte {
 	return bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 }
 
-// await waits, or returns why the context ended.
+// await waits, or returns the reason why the context ended.
 func await(ctx context.Context, d time.Duration) error {
 	if pause.For(ctx, d) != nil {
 		return stopReason(ctx)
@@ -134,7 +133,7 @@ func await(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// stopReason is why the context ended, as an error that may leave the backend.
+// stopReason returns the reason why the context ended, as an error that may leave the backend.
 func stopReason(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	var e *mapping.Error

@@ -18,10 +18,10 @@ const (
 
 func pathEscape(id string) string { return url.PathEscape(id) }
 
-// list reads a whole list. It asks once without a query, since the JavaScript SDK refuses parameters it does not know,
-// and goes on to pages only when the first answer left something out. Servers that ignore the page number would give
-// the first page for ever: a page that brings nothing new ends the walk. whole is false when there is more than could
-// be got. errNoList says that the agent has no such list.
+// list reads a whole list. The first request has no query, because the JavaScript SDK refuses parameters that it does
+// not know. It reads pages only if the first answer was incomplete. Some servers ignore the page number and would
+// return the first page forever, so a page without new entries ends the walk. whole is false if some entries could not
+// be read. errNoList means that the agent has no such list.
 func (s *session) list(path, key string) (elems []json.RawMessage, whole bool, err error) {
 	page, err := s.page(path, key, "")
 	if err != nil || !page.more() {
@@ -35,7 +35,7 @@ func (s *session) list(path, key string) (elems []json.RawMessage, whole bool, e
 		if page.Total >= 0 {
 			whole = len(got.elems) >= page.Total
 		} else if len(got.elems) == len(page.Elems) {
-			whole = false // more pages were promised, and none came
+			whole = false // the agent announced more pages and did not return them
 		}
 		if whole {
 			break
@@ -44,7 +44,7 @@ func (s *session) list(path, key string) (elems []json.RawMessage, whole bool, e
 	return got.elems, whole, nil
 }
 
-// pageQueries are the two ways to ask for a page: of the v1 document, and of forge.
+// pageQueries are the two ways to request a page: that of the v1 document and that of forge.
 var pageQueries = []func(n int) string{
 	func(n int) string { return "current_page=" + strconv.Itoa(n) + "&page_size=" + strconv.Itoa(pageSize) },
 	func(n int) string {
@@ -52,8 +52,8 @@ var pageQueries = []func(n int) string{
 	},
 }
 
-// walk asks for page after page until one brings nothing new. done is false when the server does not know this way to
-// ask, or never came to an end.
+// walk requests pages until one has no new entries. done is false if the server does not know this way to ask, or if
+// the walk did not end.
 func (s *session) walk(path, key string, query func(int) string, got *pages) (done bool, err error) {
 	for n := 1; n <= maxPages; n++ {
 		page, err := s.page(path, key, query(n))
@@ -79,7 +79,7 @@ func (s *session) page(path, key, query string) (remoteList, error) {
 	}
 	if ans.Status/100 != 2 {
 		if strings.HasSuffix(path, "/steps") && notThere(ans) {
-			// It may only have no such list.
+			// The task may exist without such a list.
 			if known, err := s.known(); err == nil && !known {
 				return remoteList{}, s.lost(s.remote)
 			}
@@ -93,7 +93,7 @@ func (s *session) page(path, key, query string) (remoteList, error) {
 	return list, nil
 }
 
-// pages holds the entries of several pages, each once.
+// pages holds the entries of several pages, without duplicates.
 type pages struct {
 	elems []json.RawMessage
 	known map[string]bool
@@ -105,7 +105,7 @@ func newPages(elems []json.RawMessage) *pages {
 	return p
 }
 
-// add returns how many entries were new.
+// add returns the number of new entries.
 func (p *pages) add(elems []json.RawMessage) int {
 	before := len(p.elems)
 	for _, elem := range elems {
@@ -118,7 +118,7 @@ func (p *pages) add(elems []json.RawMessage) int {
 	return len(p.elems) - before
 }
 
-// entryID is the id of an entry, whatever list it is of; else its bytes.
+// entryID returns the id of an entry of any list, or its bytes if it has none.
 func entryID(elem json.RawMessage) string {
 	var env struct {
 		Step     json.RawMessage `json:"step_id"`
@@ -136,12 +136,12 @@ func entryID(elem json.RawMessage) string {
 	return string(elem)
 }
 
-// notThere reports whether a list's answer says that the task is unknown.
+// notThere reports whether the answer to a list means that the task is unknown.
 func notThere(ans *upstream.Answer) bool {
 	return ans.Status == http.StatusNotFound || ans.Status >= 400 && notFound.Match(ans.Body)
 }
 
-// listArtifacts asks for the artifacts of the task; where there is no such list, the task itself may hold them.
+// listArtifacts reads the artifacts of the task. If the server has no such list, the task itself may hold them.
 func (s *session) listArtifacts() ([]remoteArtifact, error) {
 	elems, _, err := s.list(s.taskPath("/artifacts"), "artifacts")
 	if err == nil {

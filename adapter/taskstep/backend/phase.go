@@ -6,18 +6,18 @@ import "fmt"
 type phase int
 
 const (
-	recalling   phase = iota // what is logged already is taken in
-	locating                 // where the agent's routes are
-	creating                 // the agent's task is made
-	findingTask              // a task is looked for whose creation came to no answer
-	linking                  // what the agent calls the task is told
-	reconciling              // what became of the call that an earlier process may have sent
-	uploading                // files are handed over
-	stepping                 // a step is asked for
-	searching                // a step is looked for whose call came to no answer
-	delivering               // a step and its files are told
-	ambiguous                // more is missing than one call: a further step may be under way
-	ended                    // the end was told
+	recalling   phase = iota // the log is replayed
+	locating                 // the agent's routes are located
+	creating                 // the agent's task is created
+	findingTask              // a task is searched for whose creation was not answered
+	linking                  // the agent's task id is logged
+	reconciling              // the call that an earlier process may have sent is resolved
+	uploading                // files are uploaded
+	stepping                 // a step is requested
+	searching                // a step is searched for whose call was not answered
+	delivering               // a step and its files are yielded
+	ambiguous                // more than one call is unresolved: another step may be in progress
+	ended                    // the end was yielded
 )
 
 var phaseNames = [...]string{"recalling", "locating", "creating", "finding task", "linking", "reconciling", "uploading", "stepping", "searching",

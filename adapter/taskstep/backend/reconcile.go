@@ -10,24 +10,26 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// reconcile asks the agent about a POST that was not answered. A POST is never sent a second time, whatever the agent
-// looks like: a server may list nothing of a step, or a task, before it is done with it. The rules:
-//   - steps the agent lists beyond the logged ones were done and are taken;
-//   - a listed step that has no output yet is waited for;
-//   - a step that is not listed is looked for as long as one was seen to take;
-//   - then the outcome is unknown, and the run says so.
+// reconcile asks the agent about a POST that was not answered. A POST is never repeated, because a server may not list
+// a step or task before it is complete. The rules:
+//
+//   - Listed steps that are not logged were done, and are used.
+//   - A listed step without output is waited for.
+//   - A step that is not listed is searched for as long as steps have taken so far.
+//   - After that, the outcome is unknown and the run ends with that error.
 type reconcile struct {
 	*session
 	past *history
 }
 
 const (
-	shortestSearch = 3 * time.Second // the shortest time for which is looked, whatever was seen
+	shortestSearch = 3 * time.Second // minimum time for a search
 	pollMin        = 100 * time.Millisecond
 	pollMax        = 2 * time.Second
 )
 
-// steps returns the steps that were done and not logged, one at least. cause is what broke, nil at a pick-up.
+// steps returns the steps that were done and not logged, at least one. cause is the error of the call, or nil after a
+// restart.
 func (r *reconcile) steps(cause error) ([]*remoteStep, error) {
 	var steps []*remoteStep
 	found, err := r.lookFor(r.past.longest, func() (bool, error) {
@@ -44,8 +46,8 @@ func (r *reconcile) steps(cause error) ([]*remoteStep, error) {
 	return steps, nil
 }
 
-// notListed is what a run ends with whose step did not show up. Old servers answer for a task that they forgot with an
-// empty list of steps.
+// notListed returns the error of a run whose step was not found. Old servers return an empty list of steps for a task
+// that they no longer know.
 func (r *reconcile) notListed(cause error) error {
 	if known, err := r.known(); err == nil && !known {
 		return r.lost(r.remote)
@@ -55,10 +57,10 @@ func (r *reconcile) notListed(cause error) error {
 	return r.unknown("do a step", "its list of steps does not show it", cause, nil)
 }
 
-// errNoList: the agent cannot list what it was asked for.
+// errNoList means that the agent has no such list.
 var errNoList = errors.New("the agent cannot list this")
 
-// unresolved decides what a run ends with when asking failed.
+// unresolved returns the error that ends a run if the agent could not be asked.
 func (r *reconcile) unresolved(err, cause error) error {
 	if r.ctx.Err() != nil {
 		return stopReason(r.ctx)
@@ -75,7 +77,7 @@ func (r *reconcile) unresolved(err, cause error) error {
 	return r.unknown("do a step", "it cannot be asked whether it did", cause, err)
 }
 
-// unlogged lists the steps that were done beyond the logged ones, waiting for one that is being done.
+// unlogged returns the steps that were done and not logged. It waits for a step in progress.
 func (r *reconcile) unlogged() ([]*remoteStep, error) {
 	deadline, wait := time.Now().Add(r.stepTimeout()), pollMin
 	for {
@@ -93,7 +95,7 @@ func (r *reconcile) unlogged() ([]*remoteStep, error) {
 	}
 }
 
-// listSteps lists the steps once. running reports whether one of the unlogged ones has not ended.
+// listSteps lists the steps once. running reports whether one of the unlogged steps is in progress.
 func (r *reconcile) listSteps() (steps []*remoteStep, running bool, err error) {
 	elems, whole, err := r.list(r.taskPath("/steps"), "steps")
 	if err == nil && !whole {
@@ -120,7 +122,7 @@ func (r *reconcile) listSteps() (steps []*remoteStep, running bool, err error) {
 	return steps, false, nil
 }
 
-// listedStep reads an entry of a list of steps; where it is only an id, the step is asked for.
+// listedStep reads an entry of a list of steps. If the entry is only an id, it requests the step.
 func (r *reconcile) listedStep(elem json.RawMessage) (*remoteStep, error) {
 	if rawjson.Kind(elem) == '{' {
 		return parseStep(elem, "steps[].")
@@ -140,7 +142,7 @@ func (r *reconcile) listedStep(elem json.RawMessage) (*remoteStep, error) {
 		return nil, errNoList
 	}
 	step, err := parseStep(ans.Body, "")
-	if err == nil && step.ID != id { // the Python SDK gives the task's first step whatever is asked for
+	if err == nil && step.ID != id { // the Python SDK returns the task's first step for any id
 		return nil, errNoList
 	}
 	return step, err
@@ -154,8 +156,8 @@ const (
 	stageDone
 )
 
-// stage of a listed step. In a list is_last proves nothing by itself: the Python SDK lists planned steps that already
-// carry it. forge leaves the last step of a task at created.
+// stage returns the stage of a listed step. In a list is_last proves nothing: the Python SDK lists planned steps that
+// already have it. forge leaves the last step of a task in status created.
 func (r *reconcile) stage(step *remoteStep) stage {
 	switch {
 	case r.site.kind.plansAhead() && step.Status == string(mapping.StepCreated):

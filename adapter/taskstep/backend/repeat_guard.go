@@ -9,9 +9,8 @@ import (
 // the last.
 const repeatLimit = 3
 
-// repeatGuard detects an agent that fails in every step without ever ending: its steps succeed, and their output is
-// always the same text that begins like an error. Output that differs, or does not read as an error, is left to
-// max_steps.
+// repeatGuard detects an agent that fails in every step without ending. Its steps succeed, but each has the same
+// output, which begins like an error. max_steps bounds all other agents.
 type repeatGuard struct {
 	text  string
 	times int
@@ -29,7 +28,7 @@ func (g *repeatGuard) add(output json.RawMessage, last bool) {
 	}
 }
 
-// stuck is the error that was reported too often, or "".
+// stuck returns the error that was reported too often, or "".
 func (g *repeatGuard) stuck() string {
 	if g.times < repeatLimit {
 		return ""

@@ -11,12 +11,13 @@ import (
 	"go.uber.org/zap"
 )
 
-// rereads bounds how often an upload is begun anew whose file was replaced while it was read: the agent was sent none
-// of it, or not to its end.
+// rereads bounds how often an upload is restarted because its file was replaced during the upload. The agent has not
+// received such a file completely.
 const rereads = 2
 
 // runDriver is one call of Run: a state machine whose phases are in phase.go. A phase does its part of the work and
-// returns the next one. The parts of the work have types of their own, which share the session. Used by one goroutine.
+// returns the next one. The parts of the work have their own types, which share the session. It is used by one
+// goroutine.
 type runDriver struct {
 	*session
 	phase     phase
@@ -28,9 +29,9 @@ type runDriver struct {
 	uploads   uploads
 	downloads downloads
 
-	queue    []*remoteStep // steps that were done and not told
-	doubtful bool          // the log lacks more than the call that was open: a step after the queued ones may have been sent
-	broke    error         // what became of the call whose result is looked for
+	queue    []*remoteStep // steps that were done and not yielded
+	doubtful bool          // the log lacks more than the open call: a step after the queued ones may have been sent
+	broke    error         // the error of the call whose effect is searched for
 }
 
 func newRunDriver(ctx context.Context, b *backend, t *adapter.Assignment) *runDriver {
@@ -44,7 +45,7 @@ func newRunDriver(ctx context.Context, b *backend, t *adapter.Assignment) *runDr
 	return d
 }
 
-// run goes from phase to phase, until the end is told or an error ends it.
+// run executes phases until the end was yielded or an error ends the run.
 func (d *runDriver) run() error {
 	if d.ctx.Err() != nil {
 		return stopReason(d.ctx)
@@ -61,7 +62,7 @@ func (d *runDriver) run() error {
 	return nil
 }
 
-// move goes on to a phase. The error, an internal one, says that it may not follow.
+// move changes the phase. It returns an internal error if the transition is not allowed.
 func (d *runDriver) move(next phase) error {
 	if err := mayFollow(d.phase, next); err != nil {
 		return err
@@ -73,7 +74,7 @@ func (d *runDriver) move(next phase) error {
 	return nil
 }
 
-// work does the work of the present phase and names the next one.
+// work executes the current phase and returns the next one.
 func (d *runDriver) work() (phase, error) {
 	switch d.phase {
 	case recalling:
@@ -102,7 +103,7 @@ func (d *runDriver) work() (phase, error) {
 	return ended, fmt.Errorf("a run has nothing to do when it is %s", d.phase)
 }
 
-// recall takes in what is logged. A run whose last step is logged, but not its end, is ended.
+// recall replays the log. A run whose last step is logged without its end is ended.
 func (d *runDriver) recall() (phase, error) {
 	d.past.replay(d.session)
 	if last := d.past.last; last != nil && last.Head.Step.SaysLast {
@@ -119,8 +120,8 @@ func (d *runDriver) recall() (phase, error) {
 	return d.found(), nil
 }
 
-// findRoutes is followed by what gets the agent's task: the linked one, one that was created without our learning its
-// id, or a new one.
+// findRoutes locates the routes. The next phase depends on the task: it is linked, may have been created without an
+// answer, or is new.
 func (d *runDriver) findRoutes() (next phase, err error) {
 	d.site, err = d.locate(d.ctx, d.assigned.Link.Profile)
 	switch {
@@ -141,7 +142,7 @@ func (d *runDriver) create() (phase, error) {
 	return linking, err
 }
 
-// found is the phase after those that find the task.
+// found returns the phase after the task was found.
 func (d *runDriver) found() phase {
 	if !d.past.linked {
 		return linking
@@ -149,7 +150,7 @@ func (d *runDriver) found() phase {
 	return d.ready()
 }
 
-// ready is the phase of a task that is known and told.
+// ready returns the phase after the task was linked.
 func (d *runDriver) ready() phase {
 	d.assigned.Input, d.assigned.Task.Prompt = rule.Input{}, "" // the agent has them
 	if d.assigned.InDoubt {
@@ -158,8 +159,8 @@ func (d *runDriver) ready() phase {
 	return uploading
 }
 
-// resolve settles what an earlier call left open. More than one step where one call is open at the most: the machine
-// failed and took commits with it.
+// resolve resolves the call that an earlier process left open. If it finds more than one step, the machine failed and
+// lost commits.
 func (d *runDriver) resolve() error {
 	steps, err := d.reconcile.steps(nil)
 	d.queueSteps(steps)
@@ -167,7 +168,7 @@ func (d *runDriver) resolve() error {
 	return err
 }
 
-// hand hands over the files: all of them to a task that has not begun, else those that came since.
+// hand uploads files: all of them for a task that has not begun, otherwise those that are new.
 func (d *runDriver) hand() (phase, error) {
 	hand := d.uploads.late
 	if len(d.past.seen) == 0 && len(d.queue) == 0 {
@@ -183,7 +184,7 @@ func (d *runDriver) hand() (phase, error) {
 	return d.onward()
 }
 
-// onward is the phase that comes before the next step can be told.
+// onward returns the phase that prepares the next step.
 func (d *runDriver) onward() (phase, error) {
 	if err := d.mayGoOn(); err != nil {
 		return ended, err
@@ -197,7 +198,7 @@ func (d *runDriver) onward() (phase, error) {
 	return stepping, nil
 }
 
-// mayGoOn is the guard against agents that never end.
+// mayGoOn returns an error for an agent that never ends.
 func (d *runDriver) mayGoOn() error {
 	if d.ctx.Err() != nil {
 		return stopReason(d.ctx)
@@ -214,7 +215,7 @@ func (d *runDriver) mayGoOn() error {
 	return nil
 }
 
-// step has one step executed.
+// step requests one step.
 func (d *runDriver) step() (phase, error) {
 	step, err := d.call.send()
 	if upstream.MayHaveActed(err) {
@@ -234,7 +235,7 @@ func (d *runDriver) findStep() error {
 	return err
 }
 
-// queueSteps queues steps that the agent lists. The first of them had the words of this run.
+// queueSteps queues steps that the agent lists. The first one received the input of this run.
 func (d *runDriver) queueSteps(steps []*remoteStep) {
 	if len(steps) > 0 {
 		steps[0].input = d.call.words()

@@ -14,11 +14,11 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// errUnwanted: the reader of the run wants no more of it.
+// errUnwanted means that the consumer of the run's events stopped.
 var errUnwanted = errors.New("yield said false")
 
-// session is what all parts of a runDriver share: the run's assignment, its task at the agent, and the reader of its
-// events. Used by one goroutine.
+// session is shared by all parts of a runDriver: the assignment, the agent's task, and the consumer of the events. It
+// is used by one goroutine.
 type session struct {
 	*backend
 	ctx      context.Context
@@ -26,11 +26,11 @@ type session struct {
 	yield    func(mapping.Event, error) bool
 
 	site   site
-	topic  string // the agent's topic that the task is in; "" for none
+	topic  string // the agent's topic of the task; "" for none
 	remote string // the agent's task id
 }
 
-// root is what the paths of tasks begin with.
+// root returns the beginning of all task paths.
 func (s *session) root() string {
 	if s.topic != "" {
 		return topicsPath + "/" + pathEscape(s.topic)
@@ -42,7 +42,7 @@ func (s *session) taskPath(rest string) string {
 	return s.root() + "/tasks/" + url.PathEscape(s.remote) + rest
 }
 
-// known asks whether the agent still has the task. An error means that it could not be found out.
+// known reports whether the agent still has the task. An error means that it could not be determined.
 func (s *session) known() (bool, error) {
 	ans, err := s.get(s.ctx, s.taskPath(""), "")
 	switch {
@@ -58,16 +58,16 @@ func (s *session) known() (bool, error) {
 	return false, s.refused(ans)
 }
 
-// mostSteps is how many steps a run may have where nothing sets a limit: nothing else ends an agent that never says
-// that it is done.
+// mostSteps is the number of steps of a run without any other limit. Nothing else stops an agent that never ends.
 const mostSteps = 100
 
-// stepLimit is how many steps the run may have. A run that was planned while the agent was away may have no limit.
+// stepLimit returns the maximum number of steps of the run. A run that was planned while the agent was unreachable may
+// have no limit.
 func (s *session) stepLimit() int {
 	return cmp.Or(s.assigned.Run.Options.MaxSteps, mostSteps)
 }
 
-// encode is a file as it stands in the state; content is nil for one that is too large for it.
+// encode returns a file as the state holds it. content is nil if it is too large for the state.
 func (s *session) encode(a mapping.Artifact, content []byte) json.RawMessage {
 	if content == nil {
 		return rule.EncodeReference(a, s.assigned.Files.Path(a.ID))
@@ -75,7 +75,7 @@ func (s *session) encode(a mapping.Artifact, content []byte) json.RawMessage {
 	return rule.EncodeFile(a, content, rule.FileStyle(s.up.Config.Artifacts.Style))
 }
 
-// link tells what the agent calls the task, and which of its steps are logged.
+// link yields the agent's id of the task, and the ids of the logged steps.
 func (s *session) link(steps []string) error {
 	link := &mapping.Link{
 		Agent: s.up.Name, TaskID: s.assigned.TaskID, Remote: s.remote, Topic: s.topic, Profile: s.site.profile(),
@@ -96,11 +96,11 @@ func (s *session) emit(ev mapping.Event) error {
 	return nil
 }
 
-// breakOff yields why the run cannot go on.
+// breakOff yields the error that ends the run.
 func (s *session) breakOff(err error) { s.yield(mapping.Event{}, mapping.Classify(err)) }
 
-// lookFor asks until something is found, or for as long as it was seen to take. What is seen over a restart of the
-// bridge may be its time, and is bounded by step_timeout.
+// lookFor calls look until it finds something, or for as long as a step or creation has taken so far. After a restart
+// the observed time may include the downtime, so step_timeout bounds it.
 func (s *session) lookFor(longest time.Duration, look func() (found bool, err error)) (found bool, err error) {
 	over := time.Now().Add(min(max(longest, s.settle), s.stepTimeout()))
 	for wait := pollMin; ; wait = min(wait*2, pollMax) {

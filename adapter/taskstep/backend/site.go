@@ -10,11 +10,11 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// kind is a family of v1 servers that behave alike where it matters.
+// kind is a family of v1 servers that behave alike in the ways that matter here.
 type kind string
 
 const (
-	kindPlain  kind = "plain"  // nothing known
+	kindPlain  kind = "plain"  // unknown
 	kindPython kind = "python" // the Python SDK
 	kindJS     kind = "js"     // the JavaScript SDK
 	kindForge  kind = "forge"  // AutoGPT and its forge
@@ -27,20 +27,20 @@ func (k kind) plansAhead() bool { return k == kindPython }
 // file without naming it in the step, and agents over the Python SDK often register files with the task alone.
 func (k kind) listsFilesInSteps() bool { return k == kindPlain || k == kindJS }
 
-// The places of the task routes: of the v1 document, and from before it.
+// The prefixes of the task routes: of the v1 document, and from before it.
 const (
 	prefixV1  = "/ap/v1/agent"
 	prefixOld = "/agent"
 )
 
-// site is what a probe found out about a server.
+// site is the result of a successful probe.
 type site struct {
 	prefix string
 	kind   kind
 	topics bool // tasks may share a topic (Topic RFC)
 }
 
-// profile is the site as it is kept in a link.
+// profile returns the site as a link stores it.
 func (s site) profile() string {
 	if s.topics {
 		return string(s.kind) + " " + s.prefix + withTopics
@@ -56,18 +56,18 @@ func parseProfile(p string) (site, bool) {
 	return site{prefix: prefix, kind: kind(k), topics: topics}, ok && (prefix == prefixV1 || prefix == prefixOld)
 }
 
-// address is a configured URL without what normalising takes off.
+// address is a normalised URL of the configuration.
 type address struct {
-	root     string   // no slash at its end
+	root     string   // without a trailing slash
 	host     string   // for messages
-	prefixes []string // where to look, likelier first
+	prefixes []string // to be tried, likeliest first
 }
 
-// Ends returns the paths that the URL of an agent may end with, the longest first.
+// Ends returns the paths with which an agent's URL may end, longest first.
 func Ends() []string { return []string{prefixV1, "/ap/v1", prefixOld} }
 
-// parseBase normalises an agent's URL, which may end with one of Ends. In /agents/agent the end is the name of an agent
-// behind a bridge.
+// parseBase normalises an agent's URL, which may end with one of Ends. In /agents/agent, the last part is the name of
+// an agent behind a bridge.
 func parseBase(raw string) (address, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -88,12 +88,12 @@ func parseBase(raw string) (address, error) {
 	return b, nil
 }
 
-// match is how well an answer to GET tasks fits a task/step agent.
+// match grades an answer to GET tasks.
 type match int
 
 const (
 	matchNo    match = iota // there is no such route
-	matchMaybe              // something is there, but it did not list tasks
+	matchMaybe              // the route exists but did not list tasks
 	matchYes
 )
 
@@ -101,10 +101,10 @@ const (
 type probeResult struct {
 	site
 	match
-	unwilling error // what the server said where it answered neither no nor yes; nil: no such thing
+	unwilling error // the answer of a server that neither listed tasks nor lacks the route; otherwise nil
 }
 
-// probe asks where the task routes are. It fails where there was no answer.
+// probe locates the task routes. It fails if there was no answer.
 func (b *backend) probe(ctx context.Context) (best probeResult, err error) {
 	for _, prefix := range b.base.prefixes {
 		ans, err := b.get(ctx, prefix+"/tasks", "")
@@ -125,7 +125,7 @@ func (b *backend) probe(ctx context.Context) (best probeResult, err error) {
 	return best, nil
 }
 
-// weigh judges an answer to GET tasks.
+// weigh grades an answer to GET tasks.
 func weigh(prefix string, ans *upstream.Answer) (site, match) {
 	s := site{prefix: prefix, kind: kindOfHeader(ans.Header)}
 	if ans.Status == http.StatusNotFound || ans.Status/100 == 3 {
@@ -154,7 +154,7 @@ func kindOfHeader(h http.Header) kind {
 	return kindPlain
 }
 
-// locate returns the site, asking the server only once per process; known is what a link remembers of it.
+// locate returns the site. The server is probed once per process. known is the site stored in a link.
 func (b *backend) locate(ctx context.Context, known string) (site, error) {
 	if s := b.site.Load(); s != nil {
 		return *s, nil
@@ -163,7 +163,7 @@ func (b *backend) locate(ctx context.Context, known string) (site, error) {
 		b.site.CompareAndSwap(nil, &s)
 		return s, nil
 	}
-	select { // one probe for all the runs that start at once
+	select { // one probe for all runs that start at once
 	case b.probing <- struct{}{}:
 		defer func() { <-b.probing }()
 	case <-ctx.Done():

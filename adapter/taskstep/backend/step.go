@@ -10,14 +10,14 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// stepCall is the call that has the agent do its next step.
+// stepCall requests the agent's next step.
 type stepCall struct {
 	*session
 	past *history
 }
 
-// send makes the call, and notes how long it took, or a gateway waited for its answer. An error of which
-// upstream.MayHaveActed holds leaves open whether the step was done.
+// send requests the step and records how long it took, or how long a gateway waited for it. If upstream.MayHaveActed
+// holds for the error, the step may have been done.
 func (c *stepCall) send() (*remoteStep, error) {
 	begun, words := time.Now(), c.words()
 	ans, err := c.execute(words)
@@ -30,8 +30,8 @@ func (c *stepCall) send() (*remoteStep, error) {
 	return c.read(ans, words)
 }
 
-// words is what the next step is driven with; nil is a POST without a body, which every server reads as "go on". An
-// answer goes with the first step of the run that brings it.
+// words returns the input of the next step. For nil the POST has no body, which every server reads as "continue". An
+// answer is sent with the first step of its run.
 func (c *stepCall) words() *string {
 	switch {
 	case c.past.said:
@@ -44,7 +44,7 @@ func (c *stepCall) words() *string {
 	return nil
 }
 
-// execute has one step executed (Agent Protocol v1, POST …/tasks/{id}/steps).
+// execute sends the request (Agent Protocol v1, POST …/tasks/{id}/steps).
 func (c *stepCall) execute(words *string) (*upstream.Answer, error) {
 	var body *rawjson.Pieces
 	if words != nil {
@@ -57,7 +57,7 @@ func (c *stepCall) execute(words *string) (*upstream.Answer, error) {
 	return ans, err
 }
 
-// read makes a step of the answer to a call with the words.
+// read returns the step in the answer to a request with these words.
 func (c *stepCall) read(ans *upstream.Answer, words *string) (*remoteStep, error) {
 	if ans.Status/100 != 2 {
 		return nil, c.refusal(ans)
@@ -74,7 +74,7 @@ func (c *stepCall) read(ans *upstream.Answer, words *string) (*remoteStep, error
 	return step, nil
 }
 
-// refusal tells a task that is gone from a step that failed: many servers answer both with a 500.
+// refusal distinguishes a task that no longer exists from a step that failed. Many servers answer both with 500.
 func (c *stepCall) refusal(ans *upstream.Answer) error {
 	if ans.Status == http.StatusNotFound {
 		return c.lost(c.remote)

@@ -10,11 +10,11 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// topicsPath is where a server of the Topic RFC has its topics; the tasks of one are below it, in the form of v1.
+// topicsPath is the path of the topics on a server of the Topic RFC. Their tasks are below it, in the form of v1.
 const topicsPath = "/ap/v2/topics"
 
-// servesTopics asks whether the server has topics: only then does it keep a memory that tasks share. Whatever goes
-// wrong, there are none.
+// servesTopics reports whether the server has topics. Only such a server has a memory that tasks share. Any failure
+// means that it has none.
 func (b *backend) servesTopics(ctx context.Context) bool {
 	ans, err := b.getOnce(ctx, topicsPath, "")
 	if err != nil || ans.Status/100 != 2 {
@@ -26,9 +26,9 @@ func (b *backend) servesTopics(ctx context.Context) bool {
 	return json.Unmarshal(ans.Body, &list) == nil && list.Topics != nil
 }
 
-// openTopic makes the topic that stands for the thread, where the server has topics and there is none yet. One whose
-// creation was never answered stays empty and does no harm. Concurrent runs do not share a topic: what one of them
-// leaves open would be in the way of the others.
+// openTopic creates the topic for the thread, if the server has topics and the thread has none yet. A topic whose
+// creation was not answered stays empty and does no harm. Concurrent runs do not share a topic, because an open
+// question of one would block the others.
 func (c *creation) openTopic() error {
 	if c.topic != "" || !c.site.topics || c.assigned.Run.Multitask == mapping.StrategyConcurrent {
 		return nil
@@ -70,15 +70,15 @@ func (c *creation) topicBody() *rawjson.Pieces {
 	var thread struct {
 		Name string `json:"name"`
 	}
-	_ = json.Unmarshal(c.assigned.Thread.Metadata, &thread) // a client's own keys of other types are its own affair
+	_ = json.Unmarshal(c.assigned.Thread.Metadata, &thread) // a client's own keys of other types do not matter
 	if thread.Name == "" {
 		return new(rawjson.Pieces).Literal("{}")
 	}
 	return new(rawjson.Pieces).Literal(`{"name":`).Text(thread.Name).Literal("}")
 }
 
-// loseTopic gives up a topic that the server does not know any more. Its memory is gone, so that the next one is told
-// the conversation.
+// loseTopic discards a topic that the server no longer knows. Its memory is gone, so the next topic receives the
+// conversation.
 func (c *creation) loseTopic() {
 	c.topic = ""
 	if c.assigned.Task.FullPrompt != "" {
@@ -86,8 +86,8 @@ func (c *creation) loseTopic() {
 	}
 }
 
-// displacing is the additional_input of a task in a topic. A run of ours only begins when the one before it has ended;
-// if its task was left in the middle, no run will go on with it.
+// displacing returns the additional_input of a task in a topic. Our runs only begin after the previous one has ended.
+// If its task was left unfinished, no run will continue it.
 func displacing(additional rawjson.Pieces) rawjson.Pieces {
 	strategy := rawjson.Member{Name: "multitask_strategy", Value: json.RawMessage(`"` + mapping.StrategyInterrupt + `"`)}
 	made, err := rawjson.WithMembers(additional.Join(), strategy)

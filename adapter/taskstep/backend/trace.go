@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// trace looks for the task that carries this run's id, of a creation that was, or may have been, sent. cause is what
-// broke, nil at a pick-up.
+// trace searches for the task that carries this run's id, whose creation was or may have been sent. cause is the error
+// of the call, or nil after a restart.
 func (c *creation) trace(cause error) error {
 	found, err := c.lookFor(c.backend.created.Max(), c.findTask)
 	switch {
@@ -21,7 +21,7 @@ func (c *creation) trace(cause error) error {
 	return nil
 }
 
-// findTask looks for the task once.
+// findTask searches for the task once.
 func (c *creation) findTask() (found bool, err error) {
 	elems, _, err := c.list(c.root()+"/tasks", "tasks")
 	for _, elem := range slices.Backward(elems) {
@@ -33,7 +33,7 @@ func (c *creation) findTask() (found bool, err error) {
 	return false, err
 }
 
-// made reports whether a listed task is this run's.
+// made reports whether a listed task belongs to this run.
 func (c *creation) made(t remoteTask) bool {
 	if c.past.former[t.ID] || !bytes.Contains(t.Additional, []byte(c.assigned.Run.ID)) {
 		return false

@@ -7,19 +7,19 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// tracker knows which files of the thread are where they should be.
+// tracker records which files the thread and the agent share.
 type tracker struct {
-	sums   map[string]string    // of the thread's files, by path; nil: not loaded
-	unsent map[string]bool      // paths of uploads that the agent was not given: it has other bytes there
+	sums   map[string]string    // checksums of the thread's files by path; nil if not loaded
+	unsent map[string]bool      // paths of uploads that were not sent because the agent has other bytes there
 	got    map[string]bool      // versions downloaded in this run
-	told   bool                 // the agent lists files in its steps
-	given  mapping.UploadCursor // which uploads the task has; not logged yet
+	told   bool                 // the agent names files in its steps
+	given  mapping.UploadCursor // uploads that the task has, not logged yet
 
-	missed map[string]mapping.SkippedFile // files that this run could not take over, by path
-	fresh  map[string]bool                // of them, those of the step that is being collected
+	missed map[string]mapping.SkippedFile // files that this run could not download, by path
+	fresh  map[string]bool                // those of the step that is being collected
 }
 
-// load notes the thread's files; given says which of the uploads the agent has.
+// load records the thread's files. given is the position of the uploads that the agent has.
 func (tr *tracker) load(list []mapping.Artifact, given mapping.UploadCursor) {
 	tr.sums, tr.unsent = make(map[string]string, len(list)), map[string]bool{}
 	for _, a := range list {
@@ -30,7 +30,7 @@ func (tr *tracker) load(list []mapping.Artifact, given mapping.UploadCursor) {
 	}
 }
 
-// noteCurrent notes that the thread has the agent's newest bytes of a file.
+// noteCurrent records that the thread has the agent's newest bytes of a file.
 func (tr *tracker) noteCurrent(w wanted) {
 	if tr.got == nil {
 		tr.got = map[string]bool{}
@@ -48,8 +48,8 @@ func (tr *tracker) miss(f mapping.SkippedFile) {
 	tr.missed[f.Path], tr.fresh[f.Path] = f, true
 }
 
-// skipped are the files to be named with a step, by path: those that were missed with it, and at the end of a run all
-// that the run has missed.
+// skipped returns the files to be named in a step, ordered by path: those that could not be downloaded with it, and at
+// the end of a run all of the run.
 func (tr *tracker) skipped(final bool) []mapping.SkippedFile {
 	var list []mapping.SkippedFile
 	for _, at := range slices.Sorted(maps.Keys(tr.missed)) {
@@ -61,7 +61,7 @@ func (tr *tracker) skipped(final bool) []mapping.SkippedFile {
 	return list
 }
 
-// loadSums notes the thread's files, unless they are known.
+// loadSums records the checksums of the thread's files, unless they are loaded.
 func (tr *tracker) loadSums(j *session) error {
 	if tr.sums != nil {
 		return nil

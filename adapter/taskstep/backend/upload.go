@@ -17,19 +17,19 @@ import (
 	"go.uber.org/zap"
 )
 
-// uploads gives the agent's task the files of the thread.
+// uploads sends the thread's files to the agent's task.
 type uploads struct {
 	*session
 	past    *history
 	files   *tracker
-	inState map[string]json.RawMessage // late uploads as they stand in the state, by path
+	inState map[string]json.RawMessage // late uploads as the state holds them, by path
 }
 
-// noteTold notes that a step was told, and with it what the agent was given.
+// noteTold records that a step was yielded, and with it the position of the uploads.
 func (u *uploads) noteTold() { u.files.given, u.inState = 0, nil }
 
-// all hands the thread's files to a task that has not begun (Agent Protocol v1, POST …/tasks/{id}/artifacts). After a
-// pick-up, those that are there already are left alone.
+// all uploads the thread's files to a task that has not begun (Agent Protocol v1, POST …/tasks/{id}/artifacts). After a
+// restart, files that the agent has already are skipped.
 func (u *uploads) all() error {
 	list, err := u.assigned.Files.List(u.ctx)
 	if err != nil {
@@ -47,8 +47,8 @@ func (u *uploads) all() error {
 	return u.send(list, present)
 }
 
-// replaced reports whether a file got other bytes, or was removed, while it was read. The agent was sent none of it, or
-// not to its end.
+// replaced reports whether a file was replaced or deleted while it was uploaded. The agent has not received it
+// completely.
 func replaced(err error) bool {
 	var e *mapping.Error
 	return errors.As(err, &e) && e.Code == mapping.CodeArtifactNotFound
@@ -66,7 +66,7 @@ func (u *uploads) send(list []mapping.Artifact, present map[string]bool) error {
 	return nil
 }
 
-// present are the paths the agent has; none when it does not say.
+// present returns the paths that the agent has, or none if it does not list them.
 func (u *uploads) present() map[string]bool {
 	paths := map[string]bool{}
 	list, _ := u.listArtifacts()
@@ -78,7 +78,8 @@ func (u *uploads) present() map[string]bool {
 	return paths
 }
 
-// upload sends one file. taken is false when the agent takes no files at all, which is noted and no failure.
+// upload sends one file. taken is false if the agent accepts no files at all, which is recorded and does not fail the
+// run.
 func (u *uploads) upload(a mapping.Artifact) (taken bool, err error) {
 	body, err := u.assigned.Files.Open(u.ctx, a.ID)
 	if err != nil {
@@ -117,8 +118,8 @@ func (u *uploads) uploaded(a mapping.Artifact, ans *upstream.Answer) (taken bool
 	return true, nil
 }
 
-// uploadPath names the whole path in the query for forge, which ignores the form field; others may refuse a parameter
-// they do not know.
+// uploadPath returns the path of the request. For forge, which ignores the form field, the query has the file's path.
+// Other servers may refuse an unknown parameter.
 func (u *uploads) uploadPath(a mapping.Artifact) string {
 	p := u.taskPath("/artifacts")
 	if u.site.kind == kindForge && strings.Contains(a.Path, "/") {
@@ -127,8 +128,8 @@ func (u *uploads) uploadPath(a mapping.Artifact) string {
 	return p
 }
 
-// form wraps the file in a multipart body of known length: the folder in relative_path (before the file: some servers
-// read in order), the name with the file.
+// form returns the file as a multipart body of known length. relative_path has the folder, and precedes the file
+// because some servers read in order.
 func (u *uploads) form(a mapping.Artifact, body io.Reader) (*upstream.Stream, string, error) {
 	var head bytes.Buffer
 	w := multipart.NewWriter(&head)
@@ -145,8 +146,8 @@ func (u *uploads) form(a mapping.Artifact, body io.Reader) (*upstream.Stream, st
 	return &upstream.Stream{Reader: io.MultiReader(&head, body, strings.NewReader(tail)), Size: size}, w.FormDataContentType(), nil
 }
 
-// fileHeader describes the file part. The JavaScript SDK reads a plain file name as Latin-1, but knows the extended
-// form.
+// fileHeader returns the header of the file part. The JavaScript SDK reads a plain file name as Latin-1, but knows the
+// extended form.
 func (u *uploads) fileHeader(a mapping.Artifact) textproto.MIMEHeader {
 	name, typ := path.Base(a.Path), a.MIMEType
 	if typ == "" {

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// late hands over what clients uploaded since the files were last handed over, also while a step was under way. The
-// step they are there for brings them into the state.
+// late uploads the files that clients have added since the last upload, even while a step was running. The step that
+// receives them adds them to the state.
 func (u *uploads) late() error {
 	if u.past.last == nil && !u.assigned.Resume {
 		return nil
@@ -27,7 +27,7 @@ func (u *uploads) late() error {
 	return u.layOut(list)
 }
 
-// layOut lays out uploads as they stand in the state.
+// layOut prepares uploads as the state holds them.
 func (u *uploads) layOut(list []mapping.Artifact) error {
 	u.inState = make(map[string]json.RawMessage, len(list))
 	for _, a := range list {
@@ -40,7 +40,7 @@ func (u *uploads) layOut(list []mapping.Artifact) error {
 	return nil
 }
 
-// inline is the content of a file that is small enough for the state, nil for one that is not.
+// inline returns the content of a file that is small enough for the state, or nil.
 func (u *uploads) inline(a mapping.Artifact) ([]byte, error) {
 	if a.Size > int64(u.up.Config.Artifacts.MaxInline) {
 		return nil, nil
@@ -53,7 +53,8 @@ func (u *uploads) inline(a mapping.Artifact) ([]byte, error) {
 	return io.ReadAll(body)
 }
 
-// with adds the late uploads to the files that a step changed, nil for none. What the step made of such a file counts.
+// with adds the late uploads to the files that a step changed, which may be nil. If the step changed such a file, its
+// version counts.
 func (u *uploads) with(files json.RawMessage) json.RawMessage {
 	if len(u.inState) == 0 {
 		return files

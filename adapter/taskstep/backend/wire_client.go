@@ -12,18 +12,18 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// This file reads what real v1 servers answer. It is lenient where they are loose: ids as numbers, output as an object,
-// absent fields, nulls. What the bridge cannot do without is refused with the path of the field.
+// This file reads the answers of real v1 servers. It accepts ids that are numbers, outputs that are objects, absent
+// fields and nulls. Missing required fields are refused with their path.
 
-// remoteTask is a task as the agent tells it (Agent Protocol v1, schema Task).
+// remoteTask is a task of the agent (Agent Protocol v1, schema Task).
 type remoteTask struct {
 	ID         string
 	Additional json.RawMessage // additional_input; nil when the key is absent
 	Artifacts  []remoteArtifact
-	Kind       kind // what the shape gives away about the server; "" when nothing
+	Kind       kind // of the server, as far as the shape shows it
 }
 
-// remoteStep is a step as the agent tells it (schema Step).
+// remoteStep is a step of the agent (schema Step).
 type remoteStep struct {
 	ID, TaskID string
 	Name       string
@@ -33,26 +33,26 @@ type remoteStep struct {
 	IsLast     bool
 	Artifacts  []remoteArtifact
 	Told       bool    // artifacts was a list, even an empty one
-	input      *string // what we drove it with
+	input      *string // of the request
 }
 
-// hasOutput reports whether the step says anything.
+// hasOutput reports whether the step has output.
 func (s *remoteStep) hasOutput() bool { return len(s.Output) > 0 }
 
-// remoteArtifact is a file as the agent tells it (schema Artifact).
+// remoteArtifact is a file of the agent (schema Artifact).
 type remoteArtifact struct {
 	ID       string
 	Name     string
 	Relative string
-	Modified string  // modified_at, verbatim: tells two versions of one id apart
+	Modified string  // modified_at verbatim; distinguishes versions of one id
 	ByAgent  *bool   // agent_created; nil when absent
-	Content  *string // some servers hand the text over inline and have no ids
+	Content  *string // some servers send the text inline and have no ids
 	Listed   bool    // from the task's list, not from a step
 }
 
 type taskEnvelope struct{ ID, Additional, Artifacts, Steps, Created json.RawMessage }
 
-// member is where a member of the answer belongs; nil: it is not read.
+// member returns the destination of a member, or nil if it is ignored.
 func (e *taskEnvelope) member(name string) *json.RawMessage {
 	switch name {
 	case "task_id":
@@ -104,12 +104,12 @@ type artifactEnvelope struct {
 	Content  json.RawMessage `json:"content"`
 }
 
-// fieldError says which field of an answer cannot be read.
+// fieldError names the field of an answer that cannot be read.
 type fieldError struct{ path, problem string }
 
 func (e *fieldError) Error() string { return e.path + " " + e.problem }
 
-// parseTask reads a task; path names the place it stands at in the answer.
+// parseTask reads a task. path is its place in the answer.
 func parseTask(raw json.RawMessage, path string) (remoteTask, error) {
 	var env taskEnvelope
 	if err := members(raw, path, env.member); err != nil {
@@ -124,7 +124,8 @@ func parseTask(raw json.RawMessage, path string) (remoteTask, error) {
 	return t, err
 }
 
-// kindOfTask knows servers by what only they put into a task: the Python SDK its steps, forge times without a zone.
+// kindOfTask recognises servers by members that only they send: the Python SDK sends steps in a task, forge sends times
+// without a zone.
 func kindOfTask(env taskEnvelope) kind {
 	if isList(env.Steps) {
 		return kindPython
@@ -161,8 +162,8 @@ func parseStep(raw json.RawMessage, path string) (*remoteStep, error) {
 	return s, err
 }
 
-// parseArtifacts reads a list of objects, of ids, or a mix. What is no list counts as none: an agent's word about files
-// is worth less than its step.
+// parseArtifacts reads a list of objects, ids, or both. Anything else counts as an empty list, because the step matters
+// more than the agent's report of files.
 func parseArtifacts(raw json.RawMessage, path string) ([]remoteArtifact, error) {
 	if !isList(raw) || string(raw) == "[]" {
 		return nil, nil
@@ -212,8 +213,8 @@ func parseArtifact(raw json.RawMessage, path string) (remoteArtifact, error) {
 	return a, nil
 }
 
-// members puts an object's members where they belong, as parts of raw: what object does, without reflection, for what
-// every step is read with.
+// members copies an object's members to their destinations, as slices of raw. It does the work of object without
+// reflection, since every step is read with it.
 func members(raw json.RawMessage, path string, place func(name string) *json.RawMessage) error {
 	if rawjson.Kind(raw) != '{' {
 		return &fieldError{placeOf(path), "is not an object"}
@@ -229,7 +230,7 @@ func members(raw json.RawMessage, path string, place func(name string) *json.Raw
 	return nil
 }
 
-// object decodes an object; anything else is a fieldError at path.
+// object decodes an object. Anything else is a fieldError at path.
 func object(raw json.RawMessage, path string, into any) error {
 	if rawjson.Kind(raw) != '{' {
 		return &fieldError{placeOf(path), "is not an object"}
@@ -247,7 +248,7 @@ func placeOf(path string) string {
 	return path
 }
 
-// text reads a string; a number stands for its digits, null and absent for "".
+// text reads a string. It returns a number as its digits, and "" for null and absent.
 func text(raw json.RawMessage, path string) (string, error) {
 	raw = value(raw)
 	switch c := rawjson.Kind(raw); {
@@ -280,7 +281,7 @@ func requiredText(raw json.RawMessage, path string) (string, error) {
 	return s, err
 }
 
-// either is the first of two fields that is a text and not empty.
+// either returns the first of two fields that is a non-empty string.
 func either(a, b json.RawMessage) string {
 	if s, err := text(a, ""); err == nil && s != "" {
 		return s
@@ -289,7 +290,7 @@ func either(a, b json.RawMessage) string {
 	return s
 }
 
-// truth reads a boolean; null and absent are false, "true" and 1 are true.
+// truth reads a boolean. null and absent are false, "true" and 1 are true.
 func truth(raw json.RawMessage, path string) (bool, error) {
 	s := string(value(raw))
 	if s == "" {
@@ -301,7 +302,7 @@ func truth(raw json.RawMessage, path string) (bool, error) {
 	return false, &fieldError{path, "is not a boolean"}
 }
 
-// asObject keeps an object and wraps anything else, since additional_output is an object to all readers behind us.
+// asObject returns an object unchanged and wraps anything else, because additional_output is an object for all clients.
 func asObject(raw json.RawMessage) json.RawMessage {
 	raw = value(raw)
 	if len(raw) == 0 || rawjson.Kind(raw) == '{' {
@@ -310,7 +311,7 @@ func asObject(raw json.RawMessage) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("additional_output").Raw(raw, "null").Close('}').Bytes
 }
 
-// value is raw without blanks around it; nil for null and absent.
+// value returns raw without surrounding blanks, or nil for null and absent.
 func value(raw json.RawMessage) json.RawMessage {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {

@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// remoteList is one page of a list: of objects, or of ids alone.
+// remoteList is one page of a list of objects or ids.
 type remoteList struct {
 	Elems []json.RawMessage
-	Total int // items in all pages; -1 when not said
-	Pages int // pages in all; -1 when not said
+	Total int // items in all pages; -1 if unknown
+	Pages int // number of pages; -1 if unknown
 }
 
 type listPage struct {
@@ -19,7 +19,7 @@ type listPage struct {
 	Pages      json.RawMessage `json:"pages"`
 }
 
-// parseList reads the wrapper {key: […], pagination}, one that says items instead of key, or a bare list.
+// parseList reads the wrapper {key: […], pagination}, one with items instead of key, or a bare list.
 func parseList(raw json.RawMessage, key string) (remoteList, error) {
 	l := remoteList{Total: -1, Pages: -1}
 	if isList(raw) {
@@ -55,7 +55,7 @@ func (l *remoteList) readPage(raw json.RawMessage) {
 	l.Pages = count(p.TotalPages, p.Pages)
 }
 
-// count is the first of two fields that is a number, or -1.
+// count returns the first of two fields that is a number, or -1.
 func count(a, b json.RawMessage) int {
 	for _, raw := range []json.RawMessage{a, b} {
 		if n, err := strconv.Atoi(string(value(raw))); err == nil {
@@ -65,8 +65,8 @@ func count(a, b json.RawMessage) int {
 	return -1
 }
 
-// more reports whether a first page of this size leaves anything out. Servers round total_pages down, so that the items
-// count for more than the pages.
+// more reports whether a first page of this size is incomplete. Servers round total_pages down, so the number of items
+// takes precedence.
 func (l remoteList) more() bool {
 	if l.Total >= 0 {
 		return l.Total > len(l.Elems)

@@ -15,16 +15,6 @@ const (
 	FlavourTopic    mapping.Flavour = "topic" // of a task of a topic
 )
 
-// namesOfFields are what messages call meanings on this face.
-var namesOfFields = ownNames()
-
-func ownNames() mapping.Names {
-	names := mapping.NamesOf(RequestFields())
-	names[mapping.CapStrategy] = "additional_input.multitask_strategy"
-	names[mapping.CapAnswer] = "additional_input.resume"
-	return names
-}
-
 // RequestFields returns the request fields of the v1 document (TaskRequestBody, StepRequestBody, ArtifactUpload) and
 // those of topics.
 func RequestFields() []mapping.RequestField {

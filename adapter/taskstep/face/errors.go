@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -35,7 +37,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if e.Code == mapping.CodeKeyReused {
 		status = http.StatusUnprocessableEntity // in every style: the request may be right, its key is not
 	}
-	_ = send(w, status, errorBody(e.In(namesOfFields)))
+	_ = send(w, status, errorBody(e))
 }
 
 // logCause logs what is not the client's fault and has a cause that it is not told.
@@ -85,20 +87,36 @@ func Refusal(e *mapping.Error) any {
 // everything else, where the document allows any object.
 func errorBody(e *mapping.Error) []byte {
 	if e.Class == mapping.NotFound || e.Class == mapping.NotAllowed {
-		return new(rawjson.Writer).Open('{').Key("message").Text(e.Message).Close('}').Bytes
+		return new(rawjson.Writer).Open('{').Key("message").Text(messageOf(e)).Close('}').Bytes
 	}
 	return streamError(e)
 }
 
 // streamError is an error within a stream, where no status tells its class: always with the code.
 func streamError(e *mapping.Error) []byte {
-	w := new(rawjson.Writer).Open('{').Key("message").Text(e.Message).Key("code").Text(e.Code)
+	w := new(rawjson.Writer).Open('{').Key("message").Text(messageOf(e)).Key("code").Text(e.Code)
 	if e.Detail != nil {
 		if detail, err := json.Marshal(e.Detail); err == nil {
 			w.Key("detail").Raw(detail, "null")
 		}
 	}
 	return w.Close('}').Bytes
+}
+
+// messageOf returns the message of an error for clients that know tasks and steps, but neither threads nor runs.
+func messageOf(e *mapping.Error) string {
+	switch d := e.Detail.(type) {
+	case mapping.Busy:
+		return fmt.Sprintf("The task has to wait for %s. Try again later, cancel that run, or send additional_input.multitask_strategy enqueue, interrupt or rollback.", d)
+	case mapping.BadStrategy:
+		return "additional_input." + e.Message
+	case mapping.NothingPending:
+		if len(d.Pending) == 0 {
+			return "There is no open question for additional_input.resume to answer. Send input instead."
+		}
+		return fmt.Sprintf("The task waits for other answers only. Open: %s.", strings.Join(d.Pending, ", "))
+	}
+	return e.Message
 }
 
 // complaint is one thing wrong with a request, in the form that servers of this protocol made with FastAPI use in

@@ -264,13 +264,6 @@ func (f *fake) ListArtifacts(_ context.Context, ref adapter.TaskRef, p adapter.P
 	return pageSlice(list, p), len(list), nil
 }
 
-func (f *fake) GetArtifact(_ context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	a, _, err := f.look(ref, id)
-	return a, err
-}
-
 func (f *fake) look(ref adapter.TaskRef, id string) (mapping.Artifact, []byte, error) {
 	t, err := f.find(ref)
 	if err != nil {

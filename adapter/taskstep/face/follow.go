@@ -80,7 +80,7 @@ func (s steps) endStream(out *sse.Stream, w http.ResponseWriter, r *http.Request
 	case err != nil:
 		e := classify(err)
 		s.logCause(w, r, e)
-		frame = sse.AppendFrame(nil, "error", streamError(e.In(namesOfFields)), "")
+		frame = sse.AppendFrame(nil, "error", streamError(e), "")
 	case done:
 		frame = sse.AppendFrame(nil, "end", []byte("{}"), "")
 	}

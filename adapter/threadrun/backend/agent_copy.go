@@ -13,9 +13,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// This file asks the agent for what it alone has of a thread (adapter.CopyReader).
+// This file reads the parts of a thread that only the agent has (adapter.CopyReader).
 
-// statesAsk is the body of POST /threads/{thread_id}/history, as far as it is asked here.
+// statesAsk is the body of POST /threads/{thread_id}/history, as far as it is used here.
 type statesAsk struct {
 	Limit      int             `json:"limit"`
 	Before     string          `json:"before,omitempty"`
@@ -45,7 +45,7 @@ func (b *backend) Tasks(ctx context.Context, c adapter.Copy, at adapter.Fork, de
 	}
 	path := threadPath(c.Link.Remote) + "/state"
 	raw, err := b.rootState(ctx, path, deep)
-	if err == nil && !isAt(raw, at) { // the agent has moved on, or the checkpoint was never its newest
+	if err == nil && !isAt(raw, at) { // the agent's thread has changed since, or the checkpoint was never its newest
 		var id string
 		if id, err = b.checkpointAt(ctx, c, at); err == nil {
 			raw, err = b.rootState(ctx, path+"/"+url.PathEscape(id), deep)
@@ -63,7 +63,7 @@ func (b *backend) Tasks(ctx context.Context, c adapter.Copy, at adapter.Fork, de
 	return o.tasks(rawjson.Get(raw, "tasks")), nil
 }
 
-// rootState reads a state of the root, with deep also those of the graphs within its tasks.
+// rootState reads a state of the root graph. With deep, it includes the states of the graphs within its tasks.
 func (b *backend) rootState(ctx context.Context, path string, deep bool) (raw json.RawMessage, err error) {
 	query := ""
 	if deep {
@@ -76,7 +76,7 @@ func (b *backend) rootState(ctx context.Context, path string, deep bool) (raw js
 	return raw, err
 }
 
-// positionOf is the point of the agent's thread that a state was read at.
+// positionOf returns the position of a state in the agent's thread.
 func positionOf(state json.RawMessage) (at adapter.Fork, meta checkpointMeta) {
 	var st stateWire
 	_ = json.Unmarshal(state, &st)
@@ -84,8 +84,8 @@ func positionOf(state json.RawMessage) (at adapter.Fork, meta checkpointMeta) {
 	return adapter.Fork{Checkpoint: st.head(), Run: meta.RunID, Step: meta.Step}, meta
 }
 
-// isAt reports whether a state is the one at a point. Version 1.5.1 of the JavaScript server answers with an empty
-// state for a checkpoint that it does not have.
+// isAt reports whether a state is at the position. Version 1.5.1 of the JavaScript server returns an empty state for a
+// checkpoint that it does not have.
 func isAt(state json.RawMessage, at adapter.Fork) bool {
 	if isEmpty(state) {
 		return false
@@ -99,8 +99,8 @@ func isAt(state json.RawMessage, at adapter.Fork) bool {
 
 func isEmpty(state json.RawMessage) bool { return rawjson.IsNull(rawjson.Get(state, "created_at")) }
 
-// checkpointAt returns the agent's id of a checkpoint. A run that was tried again may have several of one step: then it
-// is unknown which is meant, and the checkpoint counts as lost.
+// checkpointAt returns the agent's id of a checkpoint. A run that was retried may have several checkpoints of one step.
+// Then the right one is unknown, and the checkpoint counts as lost.
 func (b *backend) checkpointAt(ctx context.Context, c adapter.Copy, at adapter.Fork) (string, error) {
 	if at.Checkpoint != "" {
 		return at.Checkpoint, nil
@@ -166,7 +166,7 @@ func (b *backend) Inner(ctx context.Context, c adapter.Copy, at adapter.InnerPoi
 	}
 	var raw json.RawMessage
 	err := b.http.askJSON(ctx, path, ask, &raw)
-	if deep && upstream.Status(err) == http.StatusBadRequest { // version 1.5.1 of the JavaScript server wants a text
+	if deep && upstream.Status(err) == http.StatusBadRequest { // version 1.5.1 of the JavaScript server requires a string
 		ask.Subgraphs = json.RawMessage(`"true"`)
 		err = b.http.askJSON(ctx, path, ask, &raw)
 	}
@@ -196,8 +196,8 @@ func (b *backend) InnerHistory(ctx context.Context, c adapter.Copy, at adapter.I
 	return list, nil
 }
 
-// factsThere is a filter of checkpoints by their metadata as the agent is asked it. It has the bridge's name of a run
-// under a member of its own.
+// factsThere translates a filter of checkpoint metadata for the agent, which has the bridge's run id in a separate
+// member.
 func factsThere(c adapter.Copy, facts json.RawMessage) json.RawMessage {
 	members, ok := membersOf(facts)
 	if !ok {
@@ -237,7 +237,7 @@ func (b *backend) UpdateInner(ctx context.Context, c adapter.Copy, at adapter.In
 	return b.copyOf(ctx, c).point(cp), nil
 }
 
-// readable refuses a copy on a server without states that could be read.
+// readable refuses a copy on a server whose states cannot be read.
 func (b *backend) readable(c adapter.Copy) error {
 	if c.Link.Profile == profilePlain {
 		return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
@@ -251,7 +251,7 @@ func (b *backend) lostCheckpoint() error {
 		"Agent %q does not have this checkpoint of the thread any more; it may have been restarted. The states of graphs within its graph were there alone.", b.up.Name)
 }
 
-// copyError gives the answer of a server that does not know a thread a class of its own.
+// copyError reclassifies the answer of a server that does not know the thread.
 func (b *backend) copyError(err error) error {
 	switch upstream.Status(err) {
 	case http.StatusNotFound:
@@ -264,18 +264,18 @@ func (b *backend) copyError(err error) error {
 	return err
 }
 
-// pair is what an agent and the bridge call the same.
+// pair holds the agent's and the bridge's id of the same object.
 type pair struct{ theirs, ours string }
 
-// copyOf puts the bridge's ids in the place of the agent's in what is read of a copy of a thread, but for values and
-// the results of tasks. Ids of checkpoints of inner graphs stay: clients hand them back to the agent.
+// copyOf replaces the agent's ids by the bridge's in a copy of a thread, except in values and the results of tasks. Ids
+// of inner checkpoints stay, because clients send them back to the agent.
 type copyOf struct {
 	http                           *client
-	thread, assistant, graph, root pair // root is the checkpoint of the agent's graph around what is read, where both know it
+	thread, assistant, graph, root pair // root is the checkpoint of the agent's graph that contains the copy, if both sides know it
 }
 
 func (b *backend) copyOf(ctx context.Context, c adapter.Copy) copyOf {
-	t, _ := b.graphs.target(ctx) // if the agent cannot tell, its own names stay
+	t, _ := b.graphs.target(ctx) // if the agent does not answer, its own ids stay
 	return copyOf{http: b.http, thread: pair{c.Link.Remote, c.ThreadID}, assistant: pair{t.id, c.AssistantID}, graph: pair{t.graph, c.Agent}}
 }
 
@@ -317,7 +317,7 @@ func (o copyOf) tasks(raw json.RawMessage) json.RawMessage {
 	return rawjson.Array(list...)
 }
 
-// metadata names the run by what the bridge wrote into the run's metadata, and leaves that out.
+// metadata replaces the run id by the one that the bridge wrote into the run's metadata, and removes the latter.
 func (o copyOf) metadata(raw json.RawMessage) json.RawMessage {
 	members, ok := membersOf(raw)
 	if !ok {
@@ -355,7 +355,7 @@ func (o copyOf) point(raw json.RawMessage) json.RawMessage {
 	return objectOf(members)
 }
 
-// roots are ids of checkpoints by the namespaces of their graphs; that of the root is "".
+// roots translates checkpoint ids by namespace. The root graph's namespace is "".
 func (o copyOf) roots(raw json.RawMessage) json.RawMessage {
 	members, ok := membersOf(raw)
 	if !ok {
@@ -369,7 +369,7 @@ func (o copyOf) roots(raw json.RawMessage) json.RawMessage {
 	return objectOf(members)
 }
 
-// id is the value of a member that names the thread, the assistant or the graph.
+// id returns the translated value of a member that names the thread, the assistant or the graph.
 func (o copyOf) id(m rawjson.Member) json.RawMessage {
 	switch m.Name {
 	case "thread_id":
@@ -382,7 +382,7 @@ func (o copyOf) id(m rawjson.Member) json.RawMessage {
 	return m.Value
 }
 
-// in is the bridge's id where value is the agent's, else value.
+// in returns the bridge's id if value is the agent's, and otherwise value.
 func (p pair) in(value json.RawMessage) json.RawMessage {
 	if p.theirs == "" || p.ours == "" || !bytes.Equal(value, quoted(p.theirs)) {
 		return value

@@ -26,13 +26,13 @@ type agentProtocolClient struct {
 	inquiry  *inquiry
 	frames   *translator
 	stream   *stream
-	broke    error // what became of the run's request; nil where a process may have sent it that died
+	broke    error // the error of the run's request; nil if a process that died may have sent it
 }
 
 // profilePlain marks the link of a thread on such a server.
 const profilePlain = "agentprotocol"
 
-// step is drive.step for such a server.
+// step executes a phase, as drive.step does for a LangGraph server.
 func (p *agentProtocolClient) step(at phase) (phase, error) {
 	switch at {
 	case pickingUp:
@@ -65,7 +65,7 @@ func (p *agentProtocolClient) pickUp() (phase, error) {
 	return preparing, nil
 }
 
-// makeThread is thread.open: the state goes in by PATCH, else with the input.
+// makeThread creates the thread. The state is sent with PATCH, or else with the input.
 func (p *agentProtocolClient) makeThread() error {
 	if p.link.Remote != "" && p.t.Graph.Values == nil {
 		return nil
@@ -103,7 +103,7 @@ func (b *backend) patchPlain(ctx context.Context, link mapping.Link, values json
 	return adapter.State{Values: th.Values, Checkpoint: link.RemoteCheckpoint, Next: []string{}}, nil
 }
 
-// start sends the run once. A server without /runs/stream is asked to answer when the run has ended.
+// start sends the run once. A server without /runs/stream answers when the run has ended.
 func (p *agentProtocolClient) start() (phase, error) {
 	body := p.request()
 	begun := time.Now()
@@ -122,7 +122,7 @@ func (p *agentProtocolClient) start() (phase, error) {
 	return reading, p.began(runOf(resp.Header))
 }
 
-// read takes what the stream has. Whatever it lacks is waited for.
+// read reads the stream. If it is incomplete, the drive waits for the run.
 func (p *agentProtocolClient) read() error {
 	err := p.stream.read()
 	if e := (*runError)(nil); errors.As(err, &e) {
@@ -142,7 +142,7 @@ func (p *agentProtocolClient) request() plainCreate {
 	}
 }
 
-// startAndWait runs by POST /runs/wait.
+// startAndWait starts the run with POST /runs/wait.
 func (p *agentProtocolClient) startAndWait(body plainCreate) (phase, error) {
 	body.StreamMode = nil
 	var res plainResult
@@ -160,8 +160,7 @@ func (p *agentProtocolClient) startAndWait(body plainCreate) (phase, error) {
 	return ended, p.emitResult(res)
 }
 
-// findLostRun looks for the run of a POST whose answer was lost, or, where nothing broke, that a process may have sent
-// before it died.
+// findLostRun searches for the run of a POST that was not answered, or that a process may have sent before it died.
 func (p *agentProtocolClient) findLostRun() error {
 	found, err := p.inquiry.until(p.find)
 	if err != nil || !found {
@@ -185,8 +184,7 @@ func (p *agentProtocolClient) find(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// wait asks for the run's result, again and again while it goes on: an answer may be cut off by whatever stands
-// between.
+// wait requests the run's result repeatedly, because a proxy may cut the answer off.
 func (p *agentProtocolClient) wait() error {
 	if p.link.RemoteRun == "" {
 		if found, err := p.inquiry.until(p.find); err != nil || !found {
@@ -212,14 +210,14 @@ func (p *agentProtocolClient) wait() error {
 	}
 }
 
-// result waits as long as it takes: the run's context ends it.
+// result has no timeout except the run's context.
 func (p *agentProtocolClient) result(path string) (res plainResult, err error) {
 	call := &upstream.Call{Method: http.MethodGet, Path: path, Operation: upstream.OpFollow}
 	return res, p.b.http.waitJSON(p.ctx, call, nil, &res)
 }
 
-// emitResult tells the result. The run's id stands for the checkpoint that such a server does not name: it says that
-// both sides agreed after that run.
+// emitResult yields the result. Such a server names no checkpoint, so the run's id marks the state on which both sides
+// agreed.
 func (p *agentProtocolClient) emitResult(res plainResult) error {
 	if err := p.began(res.Run.ID); err != nil {
 		return err

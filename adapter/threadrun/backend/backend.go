@@ -15,25 +15,26 @@ import (
 )
 
 // backend calls a server of the thread/run dialect. It implements every optional interface of package adapter. Between
-// runs it keeps only what it can ask again: which graph it calls, and what that is. Safe for concurrent use.
+// runs it only keeps which graph it calls and the graph's description, both of which can be read again. Safe for
+// concurrent use.
 type backend struct {
-	*graphs // it describes them, too
+	*graphs // they also describe the graph
 	up      adapter.Upstream
 	log     *zap.Logger
 	http    *client
 	runs    remoteRuns
 	pause   pauses
 	tells   mapping.Capabilities
-	// separate: the server was found not to make a thread with its first run.
+	// separate is set if the server did not create a thread with its first run.
 	separate atomic.Bool
-	created  adapter.MaxLatency // from a request for a run to the beginning of its answer
+	created  adapter.MaxLatency // durations from a request for a run to the beginning of its answer
 }
 
-// pauses are the waiting times of the backend; tests shorten them.
+// pauses are the backend's waiting times. Tests shorten them.
 type pauses struct {
-	rejoin []time.Duration // before each try to get back to a broken stream
-	busy   []time.Duration // before each try to start on a busy thread
-	settle time.Duration   // the shortest time for which a run is looked for whose request was not answered
+	rejoin []time.Duration // before each attempt to reopen a broken stream
+	busy   []time.Duration // before each attempt to start on a busy thread
+	settle time.Duration   // minimum time to search for a run whose request was not answered
 }
 
 var (
@@ -50,8 +51,7 @@ var (
 	_ adapter.ItemKeeper  = (*backend)(nil)
 )
 
-// Dial makes a backend for the server at up.Config.URL. It does no I/O; the error, an *mapping.Error, says that the URL
-// cannot be used.
+// Dial returns a backend for the server at up.Config.URL. It does no I/O. An error is a *mapping.Error about the URL.
 func Dial(up adapter.Upstream) (adapter.Backend, error) { return newBackend(up) }
 
 func newBackend(up adapter.Upstream) (*backend, error) {
@@ -76,8 +76,8 @@ func defaultPauses() pauses {
 }
 
 // Detect reports whether the server at up speaks this dialect: it answers GET /ok as LangGraph Server does, or
-// publishes an OpenAPI document with the Agent Protocol's run routes. An error says that there was no answer, or one
-// that tells nothing, such as 401.
+// publishes an OpenAPI document with the Agent Protocol's run routes. It returns an error if there was no answer or an
+// inconclusive one, such as 401.
 func Detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 	b, err := newBackend(up)
 	if err != nil {
@@ -103,7 +103,7 @@ func Detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 	return false, unwilling
 }
 
-// healthy asks GET /ok.
+// healthy reports whether the server answers GET /ok.
 func (b *backend) healthy(ctx context.Context) (bool, error) {
 	var status struct {
 		OK bool `json:"ok"`
@@ -112,7 +112,7 @@ func (b *backend) healthy(ctx context.Context) (bool, error) {
 	return status.OK && err == nil, err
 }
 
-// telling drops an error that is an answer, unless it tells nothing of what the server speaks.
+// telling returns nil for an error that is a conclusive answer.
 func telling(err error) error {
 	if upstream.Unwilling(upstream.Status(err)) {
 		return err
@@ -120,7 +120,7 @@ func telling(err error) error {
 	return unreachableOnly(err)
 }
 
-// unreachableOnly keeps an error that says that there was no answer, and drops one that is an answer.
+// unreachableOnly returns nil for an error that is an answer.
 func unreachableOnly(err error) error {
 	if answered(err) {
 		return nil
@@ -128,25 +128,25 @@ func unreachableOnly(err error) error {
 	return err
 }
 
-// Traits: the agent keeps a state of its own, and goes on by itself.
+// Traits returns the traits of a thread/run agent: it has its own state and runs without further requests.
 func (b *backend) Traits() adapter.Traits {
 	return adapter.Traits{Stepping: mapping.SteppingFree, Kind: "a thread/run agent", Capabilities: b.tells}
 }
 
-// Probe asks whether the server is there, and whether it is clear which of its graphs is called.
+// Probe checks that the server answers and that the graph to call is unambiguous.
 func (b *backend) Probe(ctx context.Context) error {
 	switch ok, err := b.healthy(ctx); {
 	case unreachableOnly(err) != nil:
 		return err
 	case !ok:
-		b.graphs.forget() // no LangGraph server: its agents are the sign of life
+		b.graphs.forget() // not a LangGraph server: request its agents instead
 	}
 	_, err := b.graphs.target(ctx)
 	return err
 }
 
-// Version asks for the version of the server (Agent Server API, System, "Server Information"); a plain server of the
-// Agent Protocol has no word for it.
+// Version requests the version of the server (Agent Server API, System, "Server Information"). The Agent Protocol has
+// no such route.
 func (b *backend) Version(ctx context.Context) (string, error) {
 	var info struct {
 		Version string `json:"version"`
@@ -155,7 +155,7 @@ func (b *backend) Version(ctx context.Context) (string, error) {
 	return info.Version, err
 }
 
-// Profile names the graph that is called, or the agent of a plain server.
+// Profile returns the name of the graph, or of the agent of an Agent Protocol server.
 func (b *backend) Profile() string {
 	t := b.graphs.known.get()
 	switch {

@@ -7,16 +7,16 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// This file writes the bodies of calls. What a client gave a run may be as long as a request may be: it is sent from
-// where it stands, neither copied nor checked once more.
+// This file writes the bodies of calls. A client's values may be as long as a request may be. They are sent from their
+// place in memory, without being copied or checked again.
 
-// large is a body with values that may be long.
+// large is a body with potentially long values.
 type large interface {
-	// parts is the body without those values, and the values by name.
+	// parts returns the body without those values, and the values by name.
 	parts() (rest any, values []rawjson.Member)
 }
 
-// piecesOf is the JSON of a body.
+// piecesOf returns the JSON of a body.
 func piecesOf(body any) (*rawjson.Pieces, error) {
 	var values []rawjson.Member
 	if b, ok := body.(large); ok {
@@ -53,7 +53,7 @@ func (u stateUpdate) parts() (any, []rawjson.Member) {
 	return u, values
 }
 
-// given are the values that are there.
+// given returns the members that have a value.
 func given(all ...rawjson.Member) []rawjson.Member {
 	return slices.DeleteFunc(all, func(m rawjson.Member) bool { return len(m.Value) == 0 })
 }

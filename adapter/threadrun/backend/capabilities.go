@@ -2,7 +2,7 @@ package backend
 
 import "github.com/apbridge/apbridge/mapping"
 
-// Capabilities returns what a thread/run agent can be told.
+// Capabilities returns what a thread/run agent supports.
 func Capabilities() mapping.Capabilities {
 	c := mapping.Capabilities{
 		mapping.CapMessages:       mapping.Full("They become the input's messages."),

@@ -15,32 +15,30 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// creation is the request that makes an upstream run.
+// creation sends the request that creates an upstream run.
 type creation struct {
 	*job
 	inquiry *inquiry
 	stream  *stream
 }
 
-// wantsPoint reports whether the server may have refused the request because it says nothing. Aegra wants input, a
-// command or a checkpoint; LangGraph goes on without. The checkpoint is not named to every server: version 1.4.6 of the
-// JavaScript one would begin all later runs of the thread there, and LangGraph does the finished tasks of a superstep
-// again.
+// wantsPoint reports whether the server may have refused the request because it is empty. Aegra requires input, a
+// command or a checkpoint; LangGraph continues without. The checkpoint is not sent to every server. Version 1.4.6 of
+// the JavaScript server would start all later runs of the thread there, and LangGraph repeats the finished tasks of a
+// superstep.
 func wantsPoint(body runCreate, err error) bool {
 	return upstream.Status(err) == http.StatusUnprocessableEntity && !busy(err) && body.saysNothing()
 }
 
-// lacksMode reports whether the server may have refused the request because it does not know the newest stream mode: it
-// names it in the complaint. The streaming protocol asks for that mode in each of its runs, which have to do without
-// what the server cannot tell.
+// lacksMode reports whether the server may have refused the request because it does not know the newest stream mode.
+// The refusal names the mode. The streaming protocol requests it in every run, which then does without it.
 func lacksMode(body runCreate, err error) bool {
 	status := upstream.Status(err)
 	return (status == http.StatusUnprocessableEntity || status == http.StatusBadRequest) &&
 		slices.Contains(body.StreamMode, newestMode) && bytes.Contains(upstream.Of(err).Body, []byte(newestMode))
 }
 
-// sendAtHead is send that names the thread's newest checkpoint as the place to go on from. refused is why the request
-// without it was not taken.
+// sendAtHead sends the request with the thread's newest checkpoint. refused is the error of the request without it.
 func (c *creation) sendAtHead(body runCreate, refused error) (*http.Response, error) {
 	st, err := c.state()
 	if err != nil || st.head() == "" {
@@ -50,7 +48,7 @@ func (c *creation) sendAtHead(body runCreate, refused error) (*http.Response, er
 	return c.send(body)
 }
 
-// errNotMade: the request should have made the thread, and did not.
+// errNotMade means that the request should have created the thread and did not.
 var errNotMade = errors.New("the server has not made the thread")
 
 // runOf reads the run's id from Content-Location: /threads/{t}/runs/{r}.
@@ -62,9 +60,9 @@ func runOf(h http.Header) string {
 	return run
 }
 
-// send sends the POST that makes the upstream run. It is sent once; again only when the server has certainly not taken
-// it: it could not be reached, or it refused. The response is nil where an answer was lost and the run was found: it is
-// followed from its start.
+// send sends the POST that creates the upstream run. It is repeated only if the server has certainly not accepted it:
+// there was no connection, or the server refused. The response is nil if the answer was lost and the run was found; its
+// stream is then read from the start.
 func (c *creation) send(body runCreate) (*http.Response, error) {
 	path := threadPath(c.link.Remote) + "/runs/stream"
 	for try := 0; ; try++ {
@@ -96,8 +94,8 @@ func (c *creation) send(body runCreate) (*http.Response, error) {
 	}
 }
 
-// afterRefusal decides what a failed POST means. found: the run exists. An error: give up with it. Neither: the POST
-// may be sent again.
+// afterRefusal interprets a failed POST. If found is true, the run exists. If there is an error, it is final. Otherwise
+// the POST may be repeated.
 func (c *creation) afterRefusal(err error) (found bool, final error) {
 	switch {
 	case upstream.Untouched(err):
@@ -110,15 +108,15 @@ func (c *creation) afterRefusal(err error) (found bool, final error) {
 	return false, err
 }
 
-// busy reports the refusal of a thread with an active run: 409 as documented, 422 with a text from the JavaScript
-// server.
+// busy reports whether a thread with an active run was refused. The document has 409; the JavaScript server sends 422
+// with a text.
 func busy(err error) bool {
 	status := upstream.Status(err)
 	return status == http.StatusConflict ||
 		status == http.StatusUnprocessableEntity && bytes.Contains(upstream.Of(err).Body, []byte("already running"))
 }
 
-// whyRefused finds out what a 404, or a busy thread, means: servers answer both for a thread they do not have.
+// whyRefused determines the meaning of a 404 or of a busy thread. Servers send both for a thread that they do not have.
 func (c *creation) whyRefused(err error) error {
 	var th threadWire
 	asked := c.b.http.getJSON(c.ctx, threadPath(c.link.Remote), &th)

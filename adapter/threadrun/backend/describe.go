@@ -13,19 +13,19 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// descriptionAge is how long an answer about a graph is kept: short enough that a server that is deployed anew is soon
-// known.
+// descriptionAge is how long the description of a graph is cached. It is short, so that a new deployment is noticed
+// soon.
 const descriptionAge = time.Minute
 
-// descriptions keeps what a server said of its graphs, and that it could not tell: clients ask whenever they show a
-// graph, and a server may work for a quarter of a minute before it answers 500 (version 1.5.1 of the JavaScript one,
-// for schemas). Each question is under way once at a time. A question outlasts its callers, by describeTimeout at most,
-// so that a later one gets the answer. Safe for concurrent use.
+// descriptions caches a server's descriptions of its graphs, including failures. Clients request them whenever they
+// show a graph, and a server may work for 15 seconds before it answers 500 (schemas in version 1.5.1 of the JavaScript
+// server). At most one request per path is in progress. It continues after its callers have left, up to
+// describeTimeout, so that a later caller gets the answer. Safe for concurrent use.
 type descriptions struct {
 	age    time.Duration
 	asking singleflight.Group
 	mu     sync.Mutex
-	kept   map[string]description // by path; as many as there are kinds of descriptions of one graph
+	kept   map[string]description // by path; one for each kind of description of the graph
 }
 
 type description struct {
@@ -34,15 +34,16 @@ type description struct {
 	until time.Time
 }
 
-// describeTimeout is how long a server may work at a description: one that compiles the types of its graphs first takes
-// half a minute on a busy machine.
+// describeTimeout bounds a request for a description. A server that compiles the types of its graphs first takes half a
+// minute on a busy machine.
 const describeTimeout = 2 * time.Minute
 
-// maxDescriptions bounds what is kept: a client's words may be part of a path.
+// maxDescriptions bounds the cache, since a path may contain a client's text.
 const maxDescriptions = 64
 
-// read is getJSON unless the answer is known, and fails when there is none before ctx ends. An error is kept only where
-// the server answered: one that is away may be back at once. not_supported says that the server cannot tell.
+// read is getJSON with the cache. It fails if there is no answer before ctx ends. An error is cached only if the server
+// answered, because an unreachable server may be back at once. not_supported means that the server has no such
+// description.
 func (d *descriptions) read(ctx context.Context, c *client, path string, v any) error {
 	got, ok := d.find(path)
 	if !ok {
@@ -57,7 +58,7 @@ func (d *descriptions) read(ctx context.Context, c *client, path string, v any) 
 	return nil
 }
 
-// wait is the server's answer to the question that is asked now, or why there is none yet.
+// wait returns the server's answer, or the error why there is none yet.
 func (d *descriptions) wait(ctx context.Context, c *client, path string) description {
 	asked := d.asking.DoChan(path, func() (any, error) { return d.fetch(ctx, c, path), nil })
 	select {
@@ -69,7 +70,7 @@ func (d *descriptions) wait(ctx context.Context, c *client, path string) descrip
 	}
 }
 
-// fetch outlasts the context that it is asked under.
+// fetch continues after ctx has ended.
 func (d *descriptions) fetch(ctx context.Context, c *client, path string) (got description) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), describeTimeout)
 	defer cancel()

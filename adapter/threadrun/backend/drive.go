@@ -11,8 +11,8 @@ import (
 )
 
 // drive is one call of Backend.Run: a state machine whose phases are in graphPhases and plainPhases. A phase does its
-// part of the work and names the next one. What it works with has types of its own, which share the job. It is used by
-// one goroutine.
+// part of the work and returns the next one. The parts of the work have their own types, which share the job. It is
+// used by one goroutine.
 type drive struct {
 	*job
 	phase    phase
@@ -26,7 +26,7 @@ type drive struct {
 	outcome  outcome
 	plain    agentProtocolClient
 	backoff  backoff
-	failure  errorWire // what the agent says of a run that ended in error
+	failure  errorWire // the agent's error of a failed run
 }
 
 func newDrive(ctx context.Context, b *backend, t *adapter.Assignment, yield func(mapping.Event, error) bool) *drive {
@@ -42,7 +42,7 @@ func newDrive(ctx context.Context, b *backend, t *adapter.Assignment, yield func
 	return s
 }
 
-// run goes from phase to phase, until the end is told or an error ends it.
+// run executes phases until the end was yielded or an error ends the run.
 func (s *drive) run() error {
 	if s.outer.Err() != nil {
 		return s.gone()
@@ -60,7 +60,7 @@ func (s *drive) run() error {
 	return nil
 }
 
-// move goes on to a phase. The error, an internal one, says that it may not follow.
+// move changes the phase. It returns an internal error if the transition is not allowed.
 func (s *drive) move(next phase) error {
 	table := graphPhases
 	if s.target.plain {
@@ -76,7 +76,7 @@ func (s *drive) move(next phase) error {
 	return nil
 }
 
-// step does the work of the present phase and names the next one.
+// step executes the current phase and returns the next one.
 func (s *drive) step() (phase, error) {
 	switch {
 	case s.phase == locating:
@@ -112,9 +112,9 @@ func (s *drive) locate() (next phase, err error) {
 	return pickingUp, err
 }
 
-// pickUp gets back to what an earlier call of Run began and did not end. Where there is nothing, the run is begun. What
-// the log holds is not asked for twice: the stream is continued after the last frame that was logged, and a request
-// whose result is missing is looked for, never sent again.
+// pickUp continues what an earlier call of Run began and did not finish. If there is nothing, the run is started.
+// Logged frames are not requested again: the stream continues after the last logged frame. A request without a result
+// is searched for and never repeated.
 func (s *drive) pickUp() (phase, error) {
 	s.frames.replay()
 	switch {
@@ -131,7 +131,7 @@ func (s *drive) pickUp() (phase, error) {
 	if err != nil || run == nil {
 		return preparing, err
 	}
-	if run.ID != s.link.RemoteRun { // the log may not have its id
+	if run.ID != s.link.RemoteRun { // the log may lack its id
 		s.frames.told.forget()
 	}
 	return rejoining, s.began(run.ID)
@@ -145,10 +145,10 @@ func (s *drive) openThread() (phase, error) {
 	return starting, err
 }
 
-// startRun has the upstream run made that the log knows nothing of.
+// startRun starts an upstream run of which the log has nothing.
 func (s *drive) startRun() (phase, error) { return s.send(s.requests.first()) }
 
-// goOn asks for the run's next step, unless a process that died may have done so.
+// goOn requests the run's next step, unless a process that died may have done so.
 func (s *drive) goOn() (phase, error) {
 	if s.inquiry.inDoubt() {
 		s.backoff = backoff{}
@@ -157,7 +157,7 @@ func (s *drive) goOn() (phase, error) {
 	return s.send(s.requests.nextStep())
 }
 
-// send has the upstream run made.
+// send sends the request that creates the upstream run.
 func (s *drive) send(body runCreate) (phase, error) {
 	s.backoff = backoff{}
 	resp, err := s.creation.send(body)
@@ -174,14 +174,14 @@ func (s *drive) send(body runCreate) (phase, error) {
 		return making, nil
 	case lostUpstream(err) && s.phase == starting && s.thread.replace():
 		return replacing, nil
-	case err != nil || resp == nil: // its answer was lost, and the run found
+	case err != nil || resp == nil: // its answer was lost, and the run was found
 		return rejoining, err
 	}
 	s.stream.hear(resp)
 	return reading, s.began(runOf(resp.Header))
 }
 
-// read takes what the open stream has.
+// read reads the open stream.
 func (s *drive) read() (phase, error) {
 	err := s.stream.read()
 	switch {
@@ -195,7 +195,7 @@ func (s *drive) read() (phase, error) {
 	return asking, nil
 }
 
-// rejoin opens the run's stream again. Where that would repeat what is logged, only the run itself is asked.
+// rejoin reopens the run's stream. If that would repeat logged frames, only the run itself is requested.
 func (s *drive) rejoin() (phase, error) {
 	if !s.frames.told.resumable() {
 		s.stream.rejoined = true
@@ -207,8 +207,8 @@ func (s *drive) rejoin() (phase, error) {
 	return reading, nil
 }
 
-// askOutcome finds out how the run stands. A stream that closed as it should proves nothing by itself: a proxy closes
-// so, and the server says no end.
+// askOutcome determines the state of the run. A stream that closed properly proves nothing, because a proxy closes it
+// in the same way and the server sends no end.
 func (s *drive) askOutcome() (phase, error) {
 	if goesOn, failed := s.askFailed(); failed {
 		return failing, nil
@@ -231,9 +231,9 @@ func (s *drive) askOutcome() (phase, error) {
 	return ended, s.outcome.emitEnd(st, how)
 }
 
-// askFailed finds out whether the error that the stream told is the run's. It is an attempt's where the server says
-// that the run goes on, or ended well: the rest of its stream is read then. Where the server does not say, the stream
-// is believed.
+// askFailed determines whether an error frame is about the run. It is about an attempt if the server reports that the
+// run continues or succeeded; then the rest of the stream is read. If the server does not report that, the error frame
+// counts.
 func (s *drive) askFailed() (goesOn, failed bool) {
 	said := s.frames.told.failed
 	if said == nil {
@@ -251,14 +251,14 @@ func (s *drive) askFailed() (goesOn, failed bool) {
 	return false, true
 }
 
-// afterError goes on after an error of reading or asking, where it may be over in a moment.
+// afterError continues after an error of reading or asking that may be temporary.
 func (s *drive) afterError(err error) (phase, error) {
 	if e := (*runError)(nil); errors.As(err, &e) {
 		s.failure = e.said
 		return failing, nil
 	}
 	if said := s.frames.told.failed; said != nil && s.phase == rejoining && !mayPass(err) && s.ctx.Err() == nil {
-		s.failure = *said // the server knows the run no more
+		s.failure = *said // the server no longer knows the run
 		return failing, nil
 	}
 	if s.ctx.Err() != nil || !mayPass(err) {
@@ -267,9 +267,9 @@ func (s *drive) afterError(err error) (phase, error) {
 	return s.retry(err)
 }
 
-// retry gets back to the run's stream after a pause, from the last frame that came. It gives up after so many failures
-// in a row, but not on a stream that keeps closing while the server says that the run goes on (err is nil): that is for
-// step_timeout.
+// retry reopens the run's stream after a pause, from the last frame. It gives up after several failures in a row. It
+// does not give up on a stream that keeps closing while the server reports an active run (err is nil), which
+// step_timeout bounds.
 func (s *drive) retry(err error) (phase, error) {
 	wait, ok := s.backoff.nextPause(s.b.pause.rejoin, s.frames.told.lastID, err != nil)
 	switch {

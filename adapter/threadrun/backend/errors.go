@@ -10,19 +10,19 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// errStopped ends a drive whose reader wants no more.
+// errStopped ends a drive whose consumer stopped.
 var errStopped = errors.New("the reader has gone")
 
-// errIdle is the cause of a context that ended since the agent was silent for longer than step_timeout.
+// errIdle is the cause of a context that ended because the agent was silent for longer than step_timeout.
 var errIdle error = mapping.Errorf(mapping.Timeout, mapping.CodeStepTimeout, "nothing came from the agent within step_timeout")
 
 // errBadAnswer marks an answer that cannot be read.
 var errBadAnswer = errors.New("unreadable answer")
 
-// answered reports whether err is something the server said.
+// answered reports whether err is an answer of the server.
 func answered(err error) bool { return upstream.Status(err) != 0 || errors.Is(err, errBadAnswer) }
 
-// failed words what became of a call: err is an upstream.Failure.
+// failed returns the error of a call. err is an upstream.Failure.
 func (c *client) failed(call *upstream.Call, err error) error {
 	f := upstream.Of(err)
 	switch {
@@ -45,20 +45,20 @@ func (c *client) failed(call *upstream.Call, err error) error {
 		Message: fmt.Sprintf("Agent %q at %s did not answer %s %s: %s.", c.agent, c.host, call.Method, route(call.Path), why)}
 }
 
-// bad is an answer of a shape that cannot be used.
+// bad returns the error of an answer with an unusable shape.
 func (c *client) bad(method, path, complaint string) error {
 	return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeBadUpstream,
 		Message: fmt.Sprintf("The answer of agent %q at %s to %s %s cannot be used: %s.", c.agent, c.host, method, route(path), complaint),
 		Err:     errBadAnswer}
 }
 
-// route is a path without its query, for messages.
+// route returns a path without its query, for messages.
 func route(path string) string {
 	path, _, _ = strings.Cut(path, "?")
 	return path
 }
 
-// jsonComplaint says where JSON is not what it should be.
+// jsonComplaint describes the position of an error in JSON.
 func jsonComplaint(err error) string {
 	var typ *json.UnmarshalTypeError
 	if errors.As(err, &typ) && typ.Field != "" {

@@ -11,13 +11,13 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// runError is a run that ended in error upstream, as the agent words it.
+// runError is the agent's error of a failed run.
 type runError struct{ said errorWire }
 
 func (e *runError) Error() string { return "the agent ended the run in error" }
 
-// fail is the error of a run that ended in error upstream. What the agent's thread holds by then is noted first, so
-// that the next run can go on there.
+// fail returns the error of a failed upstream run. It first records the state of the agent's thread, so that the next
+// run can continue there.
 func (o *outcome) fail(said errorWire) error {
 	if err := o.noteState(); err != nil {
 		return err
@@ -28,8 +28,8 @@ func (o *outcome) fail(said errorWire) error {
 	return o.agentError(said)
 }
 
-// failedTask returns the error of the first task that failed, for servers whose runs do not carry it. LangGraph's
-// server for JavaScript has {name, message} there as a text, others a bare text.
+// failedTask returns the error of the first failed task, for servers whose runs do not have it. LangGraph's JavaScript
+// server has {name, message} there as a string, other servers a plain string.
 func failedTask(st stateWire) (said errorWire) {
 	var tasks []taskWire
 	_ = json.Unmarshal(st.Tasks, &tasks)
@@ -47,7 +47,7 @@ func failedTask(st stateWire) (said errorWire) {
 	return said
 }
 
-// noteState is best effort: what cannot be read is seeded again by the next run.
+// noteState is best effort. If the state cannot be read, the next run seeds it again.
 func (o *outcome) noteState() error {
 	st, err := o.state()
 	if err != nil {
@@ -68,7 +68,7 @@ func (j *job) agentError(e errorWire) error {
 	return &mapping.Error{Class: mapping.Upstream, Code: code, Name: j.nameOf(e), Message: message}
 }
 
-// limitOrigin says where a limit comes from that the agent itself kept to.
+// limitOrigin names the source of the limit that the agent enforced.
 func (j *job) limitOrigin() string {
 	o := &j.t.Run.Options
 	if o.MaxSteps > 0 {
@@ -99,8 +99,8 @@ func shortened(text string, longest int) string {
 	return strings.ToValidUTF8(text[:longest], "") + "…"
 }
 
-// hideErrors takes credentials out of what an agent says of failed nodes: the member "error" of its tasks, in a state,
-// a checkpoint, or a frame of the modes tasks and debug.
+// hideErrors removes credentials from the errors of nodes: the member "error" of the tasks in a state, a checkpoint, or
+// a frame of the modes tasks and debug.
 func (c *client) hideErrors(b json.RawMessage) json.RawMessage {
 	if !bytes.Contains(b, []byte(`"error"`)) {
 		return b
@@ -128,7 +128,7 @@ func (c *client) hideErrors(b json.RawMessage) json.RawMessage {
 	return b
 }
 
-// withMember is b, which is known to be an object, with a value for a member that it has.
+// withMember returns the object b with a new value for an existing member.
 func withMember(b json.RawMessage, name string, value json.RawMessage) json.RawMessage {
 	if bytes.Equal(rawjson.Get(b, name), value) {
 		return b

@@ -15,8 +15,8 @@ type historyAsk struct {
 	Metadata map[string]any `json:"metadata"`
 }
 
-// findFork reports whether the run can go on from an older checkpoint of its upstream thread, which the task's Fork
-// names by its id from then on.
+// findFork reports whether the run can start at an older checkpoint of its upstream thread. It stores the checkpoint's
+// id in the task's Fork.
 func (th *thread) findFork() (bool, error) {
 	fork := th.t.Graph.Fork
 	if fork == nil || th.link.Remote == "" {
@@ -33,8 +33,8 @@ func (th *thread) findFork() (bool, error) {
 	return true, nil
 }
 
-// pointOf is the id of a checkpoint that holds what the task's Values do; "" where the thread has none, as with the
-// durability "exit", or the server does not tell.
+// pointOf returns the id of the checkpoint with the task's Values. It is "" if the thread has none, as with the
+// durability "exit", or if the server does not list it.
 func (th *thread) pointOf(fork *adapter.Fork) (string, error) {
 	var list []stateWire
 	ask := historyAsk{Limit: 3, Metadata: map[string]any{"run_id": fork.Run, "step": fork.Step}}

@@ -13,20 +13,20 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// interruptKey is the member under which LangGraph puts questions into updates and values frames.
+// interruptKey is the member for questions in updates and values frames of LangGraph.
 const interruptKey = "__interrupt__"
 
-// translator turns frames of an upstream run into events, and keeps what they tell of how far the run has come.
+// translator turns frames of an upstream run into events. It records the progress of the run that they show.
 type translator struct {
 	*job
 	names  *names
 	told   progress
 	made   supersteps
 	askers map[string]string // interrupt id to state task id
-	within map[string]string // interrupt id to the namespace of the graph that asks, where a frame of it was heard
+	within map[string]string // interrupt id to the namespace of the graph that asks, if one of its frames was read
 }
 
-// replay reads out of the log how far the run had come.
+// replay reads the run's progress from the log.
 func (tr *translator) replay() {
 	for _, ev := range tr.t.After {
 		if l := ev.Head.Link; l != nil {
@@ -40,7 +40,7 @@ func (tr *translator) replay() {
 	}
 }
 
-// replayLink takes a link over. What an upstream run before has told is not of this one.
+// replayLink adopts a link. Progress of an earlier upstream run does not count.
 func (tr *translator) replayLink(l mapping.Link) {
 	if l.RemoteRun != tr.link.RemoteRun {
 		tr.told.forget()
@@ -50,7 +50,7 @@ func (tr *translator) replayLink(l mapping.Link) {
 	tr.link = l
 }
 
-// frame turns one frame of the stream into at most one event, or two for an updates frame that also asks.
+// frame turns one frame of the stream into at most one event, or into two if an updates frame also asks a question.
 func (tr *translator) frame(f sse.Event) error {
 	if f.Name == "" || len(f.Data) == 0 {
 		return nil // heartbeats
@@ -103,7 +103,7 @@ func (tr *translator) frame(f sse.Event) error {
 	return tr.keep(name, head, f.Data)
 }
 
-// frameName takes "mode|ns1|ns2" apart.
+// frameName splits "mode|ns1|ns2".
 func frameName(name string) (mode string, ns []string) {
 	parts := strings.Split(name, "|")
 	if len(parts) == 1 {
@@ -112,9 +112,9 @@ func frameName(name string) (mode string, ns []string) {
 	return parts[0], parts[1:]
 }
 
-// nested is a frame of a subgraph. It changes nothing at the root, so states and questions stay the frames they are. Of
-// those that were asked for to have tokens, what graphs write is kept, too: a server that is not asked for subgraphs
-// has that at the root.
+// nested handles a frame of a subgraph. It changes nothing at the root, so states and questions are passed on as
+// frames. If frames of subgraphs were requested only for their tokens, output of graphs is kept, too: a server without
+// the request for subgraphs has that at the root.
 func (tr *translator) nested(mode string, head mapping.Head, data json.RawMessage) error {
 	if rule.InnerTokens(&tr.t.Run.Options) && mode != "messages" && mode != "custom" {
 		return nil
@@ -133,7 +133,7 @@ func (tr *translator) nested(mode string, head mapping.Head, data json.RawMessag
 	return tr.keep(mode, head, data)
 }
 
-// keep passes on a frame whose meaning the bridge does not need.
+// keep passes on a frame that the bridge does not need to understand.
 func (tr *translator) keep(mode string, head mapping.Head, data json.RawMessage) error {
 	return tr.emit(tr.kept(mode, head, data))
 }
@@ -159,7 +159,7 @@ func isTuple(data json.RawMessage) bool {
 	return json.Unmarshal(data, &pair) == nil && len(pair) == 2
 }
 
-// metadataFrame tells the run's id, where the header did not.
+// metadataFrame reads the run's id, if the header did not have it.
 func (tr *translator) metadataFrame(data json.RawMessage) error {
 	var m struct {
 		RunID string `json:"run_id"`
@@ -170,8 +170,8 @@ func (tr *translator) metadataFrame(data json.RawMessage) error {
 	return tr.began(m.RunID)
 }
 
-// valuesFrame is the whole state. With a question it is the question alone, or in newer servers the state and the
-// question; the updates frame has asked it.
+// valuesFrame handles the whole state. With a question it contains only the question, or in newer servers both. The
+// updates frame has already asked it.
 func (tr *translator) valuesFrame(head mapping.Head, data json.RawMessage) error {
 	if bytes.Contains(data, []byte(`"`+interruptKey+`"`)) {
 		members, ok := membersOf(data)
@@ -190,8 +190,8 @@ func (tr *translator) valuesFrame(head mapping.Head, data json.RawMessage) error
 	return tr.emit(mapping.Event{Kind: mapping.KindState, Head: head, Data: data})
 }
 
-// checkpointFrame is the state at a checkpoint, with what comes next. The short form, which servers send beside values,
-// has no state: it is kept.
+// checkpointFrame handles the state at a checkpoint, with the next tasks. The short form, which servers send next to
+// values, has no state and is kept.
 func (tr *translator) checkpointFrame(head mapping.Head, data json.RawMessage) error {
 	cp, err := checkpointOf(data)
 	if err != nil {
@@ -213,7 +213,7 @@ func (tr *translator) checkpointFrame(head mapping.Head, data json.RawMessage) e
 	point := &mapping.Checkpoint{Source: cmp.Or(meta.Source, "loop"), Step: meta.Step, Next: head.Next, Metadata: tr.names.metadata(cp.Metadata)}
 	if tr.repeats(meta) {
 		tr.names.startsAt(tr.t.Run.Base)
-		point.Metadata, _ = rawjson.Without(point.Metadata, "run_id") // the agent's name of another run
+		point.Metadata, _ = rawjson.Without(point.Metadata, "run_id") // the agent's id of another run
 		head.Repeated = point
 	} else {
 		point.ID, point.RunID = tr.names.pointID(), tr.t.Run.ID
@@ -222,14 +222,14 @@ func (tr *translator) checkpointFrame(head mapping.Head, data json.RawMessage) e
 	return tr.emit(mapping.Event{Kind: mapping.KindState, Head: head, Data: cp.Values})
 }
 
-// repeats reports whether a checkpoint is one that the run goes on from. Servers tell it with the metadata that they
-// keep, in which it is of an earlier run or of a state update; one that the run makes is told without a run.
+// repeats reports whether the run started from this checkpoint. Servers send it with stored metadata, which names an
+// earlier run or a state update. A new checkpoint is sent without a run.
 func (tr *translator) repeats(meta checkpointMeta) bool {
 	return meta.Source == "update" || meta.RunID != "" && tr.link.RemoteRun != "" && meta.RunID != tr.link.RemoteRun
 }
 
-// checkpointOf reads a checkpoint, without going over its values more than once; encoding/json says what is wrong with
-// one that cannot be read. The values are parts of data.
+// checkpointOf reads a checkpoint in one pass over its values, which are slices of data. For an unreadable one,
+// encoding/json provides the error.
 func checkpointOf(data json.RawMessage) (cp checkpointWire, err error) {
 	var next json.RawMessage
 	whole := rawjson.EachMember(data, func(name rawjson.Quoted, value json.RawMessage) {
@@ -245,14 +245,14 @@ func checkpointOf(data json.RawMessage) (cp checkpointWire, err error) {
 	if whole == nil && (next == nil || json.Unmarshal(next, &cp.Next) == nil) {
 		return cp, nil
 	}
-	cp = checkpointWire{} // its values are parts of data, which would be written over
+	cp = checkpointWire{} // its values are slices of data, which would be overwritten
 	err = json.Unmarshal(data, &cp)
 	return cp, err
 }
 
-// updatesFrame is what one node put out, or several of one superstep, or a question. The delta of one node is the
-// event's data as it came; several stay together in one event, whose node is their names joined by "+" and whose data
-// is the whole object. A node with "+" in its own name is written that way too, so that a reader can tell.
+// updatesFrame handles the output of one node, of several nodes of one superstep, or a question. The delta of one node
+// is the event's data unchanged. Several nodes share one event, whose node is their names joined by "+" and whose data
+// is the whole object. The same form is used for a node with "+" in its name, so that readers can tell them apart.
 func (tr *translator) updatesFrame(head mapping.Head, data json.RawMessage) error {
 	members, ok := membersOf(data)
 	if !ok {
@@ -286,7 +286,7 @@ func (tr *translator) update(head mapping.Head, nodes []rawjson.Member, data jso
 	return tr.emit(mapping.Event{Kind: mapping.KindUpdate, Head: head, Data: data})
 }
 
-// nodeOf is the node and data of an update event.
+// nodeOf returns the node and data of an update event.
 func nodeOf(nodes []rawjson.Member, whole json.RawMessage) (string, json.RawMessage) {
 	names := make([]string, len(nodes))
 	for i, n := range nodes {
@@ -304,9 +304,8 @@ func emptyDelta(data json.RawMessage) bool {
 	return text == "null" || text == "{}" || text == "[]"
 }
 
-// errorFrame handles a frame that says that the run failed. Its data is {error, message}, or a text where the server
-// speaks of the stream itself. Older LangGraph servers send it for an attempt, too, that they try again themselves, so
-// a server that can be asked is asked before it is believed.
+// errorFrame handles an error frame. Its data is {error, message}, or a string if the error concerns the stream. Older
+// LangGraph servers also send it for an attempt that they retry, so the server is asked if possible.
 func (tr *translator) errorFrame(data json.RawMessage) error {
 	var text string
 	if json.Unmarshal(data, &text) == nil {

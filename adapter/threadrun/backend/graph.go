@@ -15,17 +15,18 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// target is what runs are made of: an assistant of a LangGraph server, or an agent of a plain Agent Protocol server.
+// target identifies the assistant of a LangGraph server, or the agent of an Agent Protocol server, of which runs are
+// created.
 type target struct {
 	id    string // assistant_id or agent_id
 	graph string // graph_id; "" on a plain server
 	plain bool   // Agent Protocol: /agents and /runs, no thread-scoped runs
-	entry string // node a state may be written as; found when first needed
-	lacks string // a stream mode that the server does not know; "": it refused none
-	bare  bool   // threads and streams of runs alone: the server cannot be asked about a run
+	entry string // node for writing a state; determined on first use
+	lacks string // a stream mode that the server does not know, or ""
+	bare  bool   // the server only has threads and streams of runs, and cannot be asked about a run
 }
 
-// graphCache keeps the answer to "which graph", asked once per process and again after a call that failed for it.
+// graphCache holds the target. It is determined once per process, and again after a call that failed because of it.
 type graphCache struct {
 	mu    sync.Mutex
 	known *target
@@ -43,8 +44,8 @@ func (g *graphCache) set(t *target) {
 	g.known = t
 }
 
-// graphs knows which graph of a server is called, and what the server says of it. It keeps only what it can ask again.
-// Safe for concurrent use.
+// graphs determines the target on a server and reads the server's descriptions of it. It only keeps what can be read
+// again. Safe for concurrent use.
 type graphs struct {
 	up    adapter.Upstream
 	http  *client
@@ -56,17 +57,17 @@ func newGraphs(up adapter.Upstream, c *client) *graphs {
 	return &graphs{up: up, http: c, told: descriptions{age: descriptionAge}}
 }
 
-// forget has the graph asked for again.
+// forget makes the next run determine the graph again.
 func (g *graphs) forget() { g.known.set(nil) }
 
-// lacks notes a stream mode that the server does not know.
+// lacks records a stream mode that the server does not know.
 func (g *graphs) lacks(t target, mode string) {
 	t.lacks = mode
 	g.known.set(&t)
 }
 
-// target finds the graph that is called: the configured one, else that of the agent's own name, else the only one there
-// is. Otherwise the error names them.
+// target returns the configured graph, the one with the agent's own name, or the only one. Otherwise the error names
+// the choices.
 func (g *graphs) target(ctx context.Context) (target, error) {
 	if t := g.known.get(); t != nil {
 		return *t, nil
@@ -103,7 +104,7 @@ func (g *graphs) pickAssistant(list []assistantWire) (target, error) {
 		}
 		list[i].Name = cmp.Or(a.Name, a.Graph)
 	}
-	// Assistants that the server made for its graphs come before those that people made.
+	// Assistants that the server made for its graphs precede those that people made.
 	slices.SortStableFunc(list, func(x, y assistantWire) int { return rank(x) - rank(y) })
 	for _, want := range g.wanted() {
 		for _, a := range list {
@@ -129,7 +130,7 @@ func rank(a assistantWire) int {
 	return 1
 }
 
-// wanted are the names to look for, best first.
+// wanted returns the names to look for, best first.
 func (g *graphs) wanted() []string {
 	if g.up.Config.Assistant != "" {
 		return []string{g.up.Config.Assistant}
@@ -150,7 +151,7 @@ func (g *graphs) noGraph(names []string) error {
 	return e
 }
 
-// noServer is the error of a server that has neither assistants nor agents.
+// noServer returns the error of a server that has neither assistants nor agents.
 func (g *graphs) noServer(err error) error {
 	e := mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream,
 		"Agent %q at %s does not look like a thread/run agent: neither /assistants/search nor /agents/search is there. %s.", g.up.Name, g.http.host, g.up.URLAdvice())
@@ -158,7 +159,7 @@ func (g *graphs) noServer(err error) error {
 	return e
 }
 
-// findAgent is findTarget for a plain Agent Protocol server.
+// findAgent is findTarget for an Agent Protocol server.
 func (g *graphs) findAgent(ctx context.Context) (target, error) {
 	list, err := pages(func(offset, limit int) (page []agentWire, err error) {
 		return page, g.http.askJSON(ctx, "/agents/search", map[string]int{"limit": limit, "offset": offset}, &page)
@@ -200,8 +201,8 @@ func (g *graphs) unlisted(ctx context.Context, missing error) (target, error) {
 	return target{id: name, graph: name, bare: true}, nil
 }
 
-// Schemas asks for the graph's JSON schemas. Some servers cannot tell (version 1.5.1 of the JavaScript one answers 500
-// for graphs without types): not_supported.
+// Schemas requests the graph's JSON schemas. Servers without them answer not_supported (version 1.5.1 of the JavaScript
+// server answers 500 for graphs without types).
 func (g *graphs) Schemas(ctx context.Context) (mapping.Schemas, error) {
 	var s struct {
 		Input   json.RawMessage `json:"input_schema"`
@@ -214,7 +215,7 @@ func (g *graphs) Schemas(ctx context.Context) (mapping.Schemas, error) {
 	return mapping.Schemas{Input: s.Input, Output: s.Output, State: s.State, Config: s.Config, Context: s.Context}, err
 }
 
-// Graph asks for the graph's nodes and edges.
+// Graph requests the graph's nodes and edges.
 func (g *graphs) Graph(ctx context.Context, xray string) (json.RawMessage, error) {
 	query := url.Values{}
 	if xray != "" {
@@ -225,7 +226,7 @@ func (g *graphs) Graph(ctx context.Context, xray string) (json.RawMessage, error
 	return raw, err
 }
 
-// Subgraphs asks for the schemas of the graphs within the graph.
+// Subgraphs requests the schemas of the graphs within the graph.
 func (g *graphs) Subgraphs(ctx context.Context, namespace string, recurse bool) (json.RawMessage, error) {
 	what, query := "subgraphs", url.Values{}
 	if namespace != "" {
@@ -254,8 +255,8 @@ func (g *graphs) describe(ctx context.Context, what string, query url.Values, v 
 	return g.told.read(ctx, g.http, root+url.PathEscape(t.id)+"/"+what, v)
 }
 
-// entry is the node a whole state is written as: one that leads to the end, so that nothing is pending afterwards; else
-// the graph's start, which every graph has.
+// entry returns the node as which a whole state is written. It is a node that leads to the end, so that nothing is
+// pending afterwards. Otherwise it is the graph's start, which every graph has.
 func (g *graphs) entry(ctx context.Context, t target) string {
 	if t.entry != "" {
 		return t.entry

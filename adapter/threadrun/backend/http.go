@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	cancelTimeout = 5 * time.Second  // of telling an agent to stop that took too long
-	callTimeout   = 30 * time.Second // of a call that is answered at once
-	maxAnswer     = 64 << 20         // of one JSON answer: a whole state
+	cancelTimeout = 5 * time.Second  // for the request to stop a run that took too long
+	callTimeout   = 30 * time.Second // for a call that is answered at once
+	maxAnswer     = 64 << 20         // for one JSON answer, such as a whole state
 	jsonType      = "application/json"
 )
 
-// client is the HTTP side of the backend: it carries JSON, and words what goes wrong.
+// client is the HTTP side of the backend. It transports JSON and describes failures.
 type client struct {
 	agent string // config name, for messages
 	host  string // of the URL, for messages
 	to    *upstream.Client
 	log   *zap.Logger
-	nan   sync.Once // told the log that the agent writes NaN
+	nan   sync.Once // logs once that the agent writes NaN
 }
 
 func newClient(up adapter.Upstream) (*client, error) {
@@ -47,18 +47,18 @@ func newClient(up adapter.Upstream) (*client, error) {
 
 func (c *client) close() { c.to.CloseIdle() }
 
-// getJSON reads path into v. It is tried again while there is no answer or the server says it is overloaded.
+// getJSON reads path into v. It retries if there is no answer or the server reports overload.
 func (c *client) getJSON(ctx context.Context, path string, v any) error {
 	return c.exchange(ctx, &upstream.Call{Method: http.MethodGet, Path: path}, nil, v)
 }
 
-// askJSON is getJSON for questions that the API puts in a POST.
+// askJSON is getJSON for queries that the API sends with POST.
 func (c *client) askJSON(ctx context.Context, path string, body, v any) error {
 	return c.exchange(ctx, &upstream.Call{Method: http.MethodPost, Path: path, Asks: true}, body, v)
 }
 
-// writeJSON sends a call that changes something, v may be nil. It is tried again only where the server cannot have
-// taken it: no connection was made, or it said to come again later.
+// writeJSON sends a call that changes something. v may be nil. It retries only if the server cannot have accepted the
+// call: no connection was made, or it asked to retry later.
 func (c *client) writeJSON(ctx context.Context, method, path string, body, v any) error {
 	return c.exchange(ctx, &upstream.Call{Method: method, Path: path}, body, v)
 }
@@ -78,7 +78,7 @@ func (c *client) exchange(ctx context.Context, call *upstream.Call, body, v any)
 	return c.decode(call, ans.Body, v)
 }
 
-// put gives a call its body; nil is none.
+// put sets the body of a call, or none for nil.
 func put(call *upstream.Call, body any) (err error) {
 	if body == nil {
 		return nil
@@ -101,7 +101,8 @@ func (c *client) decode(call *upstream.Call, raw []byte, v any) error {
 	return c.bad(call.Method, call.Path, jsonComplaint(err))
 }
 
-// withoutNaN returns text that is JSON but for NaN and Infinity, with null in their place. Agents in Python write them.
+// withoutNaN returns text that is JSON except for NaN and Infinity, with null in their place. Agents in Python write
+// them.
 func (c *client) withoutNaN(raw []byte) ([]byte, bool) {
 	read, ok := rawjson.WithoutNaN(raw)
 	if ok {
@@ -110,7 +111,7 @@ func (c *client) withoutNaN(raw []byte) ([]byte, bool) {
 	return read, ok
 }
 
-// openOnce makes a call once, and leaves its answer open until ctx ends. body may be nil.
+// openOnce makes a call without retries and leaves its answer open until ctx ends. body may be nil.
 func (c *client) openOnce(ctx context.Context, call *upstream.Call, body any) (*http.Response, error) {
 	if err := put(call, body); err != nil {
 		return nil, err
@@ -122,7 +123,7 @@ func (c *client) openOnce(ctx context.Context, call *upstream.Call, body any) (*
 	return resp, nil
 }
 
-// waitJSON makes a call once whose answer takes as long as it takes, and reads it into v.
+// waitJSON makes a call without retries and without a timeout, and reads its answer into v.
 func (c *client) waitJSON(ctx context.Context, call *upstream.Call, body, v any) error {
 	resp, err := c.openOnce(ctx, call, body)
 	if err != nil {

@@ -10,20 +10,19 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// idKey ends the members that name a run, thread, assistant or graph.
+// idKey ends the names of members for a run, thread, assistant or graph.
 var idKey = []byte(`_id"`)
 
-// names puts the bridge's own ids where the agent names its own.
+// names replaces the agent's ids by the bridge's.
 type names struct {
 	*job
 	points checkpointIDs
-	newest string // what the bridge calls the newest checkpoint, where it was named here
+	newest string // the bridge's id of the newest checkpoint, if it was chosen here
 }
 
-// own is data in which those members that name the upstream run, thread, assistant and graph name the bridge's: clients
-// hand these ids back, and the bridge knows none but its own. The agent's state is not looked at, but for copies of it
-// in frames of debug and events. Data is the caller's to give away: ids of equal length, as all UUIDs are, are written
-// over.
+// own replaces the ids of the upstream run, thread, assistant and graph by the bridge's. Clients send these ids back,
+// and the bridge only knows its own. The agent's state is not changed, except for its copies in frames of debug and
+// events. own may overwrite data: ids of equal length, as all UUIDs are, are replaced in place.
 func (n *names) own(data json.RawMessage) json.RawMessage {
 	for at := 0; ; {
 		hit := bytes.Index(data[at:], idKey)
@@ -44,7 +43,7 @@ func (n *names) own(data json.RawMessage) json.RawMessage {
 	}
 }
 
-// pair is what the agent and the bridge call what a member is about.
+// pair returns the agent's and the bridge's id for a member.
 func (n *names) pair(key string) (theirs, ours string) {
 	switch key {
 	case "run_id":
@@ -59,12 +58,12 @@ func (n *names) pair(key string) (theirs, ours string) {
 	return "", ""
 }
 
-// keyBefore is the text whose closing quote lies before end.
+// keyBefore returns the string whose closing quote is before end.
 func keyBefore(data []byte, end int) string {
 	return string(data[bytes.LastIndexByte(data[:end-1], '"')+1 : end-1])
 }
 
-// valueAfter is where the value of a member begins whose key ends at, -1 where what ends there is no key.
+// valueAfter returns the beginning of the value of a member whose name ends at at, or -1 if it is not a name.
 func valueAfter(data []byte, at int) int {
 	colon := skipSpace(data, at)
 	if colon == len(data) || data[colon] != ':' {
@@ -80,14 +79,14 @@ func skipSpace(data []byte, at int) int {
 	return at
 }
 
-// isText reports whether data begins with a JSON string of just this text.
+// isText reports whether data begins with a JSON string of exactly this text.
 func isText(data []byte, text string) bool {
 	n := len(text)
 	return len(data) > n+1 && data[0] == '"' && string(data[1:n+1]) == text && data[n+1] == '"'
 }
 
-// checkpointIDs are pairs of ids of the same checkpoint, the agent's and the bridge's, newest last. Frames refer only
-// to the newest few.
+// checkpointIDs are pairs of the agent's and the bridge's id of the same checkpoint, newest last. Frames refer only to
+// the newest few.
 type checkpointIDs [][2]string
 
 const pointsKept = 4
@@ -101,8 +100,8 @@ func (p *checkpointIDs) note(theirs, ours string) {
 	}
 }
 
-// ownPoints is a debug frame in which checkpoints of the root are called as the bridge calls them. The frame of a
-// checkpoint follows the state there, so that it tells what the agent calls the newest one; no other frame does.
+// ownPoints replaces the ids of checkpoints of the root in a debug frame. The frame of a checkpoint follows the state
+// there. Only it contains the agent's id of the newest checkpoint.
 func (n *names) ownPoints(root bool, step int, data json.RawMessage) json.RawMessage {
 	var told struct {
 		Type    string `json:"type"`
@@ -124,7 +123,7 @@ func (n *names) ownPoints(root bool, step int, data json.RawMessage) json.RawMes
 
 func quoted(id string) []byte { return []byte(`"` + id + `"`) }
 
-// pointID is the id of a checkpoint that frames of debug will name; "" leaves it to the engine.
+// pointID returns the id of a checkpoint that debug frames will name. For "" the engine chooses the id.
 func (n *names) pointID() string {
 	n.newest = ""
 	if slices.Contains(n.t.Run.Options.StreamModes, "debug") {
@@ -133,19 +132,19 @@ func (n *names) pointID() string {
 	return n.newest
 }
 
-// startsAt notes the checkpoint that frames of debug name next: ours, unless another one came before the run's own.
+// startsAt records the next checkpoint that debug frames name: ours, unless another one precedes the run's own.
 func (n *names) startsAt(ours string) {
 	if n.newest == "" {
 		n.newest = ours
 	}
 }
 
-// metadata is the agent's metadata of a checkpoint, without what the bridge has put there.
+// metadata returns the agent's metadata of a checkpoint, without the bridge's members.
 func (n *names) metadata(data json.RawMessage) json.RawMessage {
 	return rule.WithoutCredentials(n.own(data), runKey, threadKey, firstKey)
 }
 
-// stateEvent is a state that was read, not streamed; it makes a checkpoint.
+// stateEvent returns the event for a state that was read and not streamed. It creates a checkpoint.
 func (n *names) stateEvent(st stateWire, source string) mapping.Event {
 	var meta checkpointMeta
 	_ = json.Unmarshal(st.Metadata, &meta)

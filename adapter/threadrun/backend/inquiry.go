@@ -13,16 +13,17 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// inquiry asks what became of a request for a run whose answer never came. It is never sent a second time on a guess:
-// multitask_strategy "reject" refuses the second one only while the first run lasts, and a first one that arrives late
-// is carried out all the same. The rules:
-//   - a run that the server lists is taken;
-//   - one that it does not list is looked for as long as such requests were seen to take;
-//   - then the outcome is unknown, and the run says so.
+// inquiry determines what happened to a request for a run that was not answered. The request is never repeated on a
+// guess: multitask_strategy "reject" refuses the second one only while the first run is active, and a first one that
+// arrives late is executed all the same. The rules:
+//
+//   - A run that the server lists is used.
+//   - A run that is not listed is searched for as long as such requests have taken so far.
+//   - After that, the outcome is unknown and the run ends with that error.
 type inquiry struct {
 	*job
 	thread *thread
-	took   string // the upstream run that was picked up; "" for none
+	took   string // the upstream run that was found; "" for none
 }
 
 const (
@@ -30,8 +31,8 @@ const (
 	pollMax = 2 * time.Second
 )
 
-// pickUp looks for the upstream run of a request that may have been sent; nil where it was not. Where the process may
-// have died after that request, nil is no answer: the run is found, or its outcome is unknown.
+// pickUp searches for the upstream run of a request that may have been sent. It returns nil if none was sent. If the
+// process may have died after that request, it returns the run or an error for an unknown outcome.
 func (q *inquiry) pickUp() (*runWire, error) {
 	forks, err := q.thread.findFork()
 	if err != nil {
@@ -44,7 +45,7 @@ func (q *inquiry) pickUp() (*runWire, error) {
 	mustBeThere := linked && !(q.linked() && q.thread.mayComeWithRun())
 	before := ""
 	if q.t.OneStep && q.link.RemoteCheckpoint != "" {
-		before = q.link.RemoteRun // that step was read to its end
+		before = q.link.RemoteRun // that step was read completely
 	}
 	run, err := q.findRun(before, mustBeThere)
 	switch {
@@ -60,8 +61,8 @@ func (q *inquiry) pickUp() (*runWire, error) {
 	return run, nil
 }
 
-// lookUp finds the upstream run of a POST that broke, which is not the run before it. A run that is not found ends the
-// drive with an unknown outcome.
+// lookUp searches for the upstream run of a POST that failed, other than the previous run. If it is not found, the
+// drive ends with an unknown outcome.
 func (q *inquiry) lookUp(broke error) error {
 	run, err := q.findRun(q.link.RemoteRun, false)
 	if err != nil || run == nil {
@@ -70,14 +71,14 @@ func (q *inquiry) lookUp(broke error) error {
 	return q.began(run.ID)
 }
 
-// inDoubt reports whether the request for the next step may have been sent by a process that died: it had come as far
-// as this one, which has read the run that was picked up.
+// inDoubt reports whether a process that died may have sent the request for the next step. It had come as far as this
+// one, which has read the run that was found.
 func (q *inquiry) inDoubt() bool {
 	return q.t.InDoubt && q.took != "" && q.took == q.link.RemoteRun
 }
 
-// findRun looks for an upstream run of this run other than the one before; nil when there is none. mustBeThere: a
-// thread that the server does not have is lost, not one that a request on its way may make.
+// findRun searches for an upstream run of this run other than the previous one. It returns nil if there is none. With
+// mustBeThere, a thread that the server does not have is lost; without, a request in transit may still create it.
 func (q *inquiry) findRun(before string, mustBeThere bool) (run *runWire, err error) {
 	_, err = q.until(func(ctx context.Context) (bool, error) {
 		r, err := q.newest(ctx)
@@ -95,15 +96,15 @@ func (q *inquiry) findRun(before string, mustBeThere bool) (run *runWire, err er
 	return run, err
 }
 
-// until looks until something is found or the time for it is over, also across looks that the server does not answer;
-// err is that of the last one then. step_timeout bounds it, and begins anew after it.
+// until calls look until it finds something or its time is over, even if the server does not answer. Then err is the
+// last error. step_timeout bounds it and restarts afterwards.
 func (q *inquiry) until(look func(context.Context) (bool, error)) (found bool, err error) {
 	ctx, d := q.ctx, max(q.b.created.Max(), q.b.pause.settle)
 	if most := q.b.up.Config.StepTimeout; q.alarm != nil {
 		q.alarm.Stop()
 		defer q.alive()
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(q.ctx, most+pollMax) // of a look that is not answered
+		ctx, stop = context.WithTimeout(q.ctx, most+pollMax) // for a call that is not answered
 		defer stop()
 		d = min(d, most)
 	}
@@ -120,8 +121,7 @@ func (q *inquiry) until(look func(context.Context) (bool, error)) (found bool, e
 	}
 }
 
-// newest is the newest upstream run that was made for this run; nil when there is none. In lockstep there is one for
-// every step.
+// newest returns the newest upstream run of this run, or nil. In lockstep each step has one.
 func (q *inquiry) newest(ctx context.Context) (*runWire, error) {
 	list, err := q.b.runs.list(ctx, q.link.Remote)
 	if err != nil {
@@ -143,28 +143,28 @@ func (q *inquiry) newest(ctx context.Context) (*runWire, error) {
 	return newest(ours), nil
 }
 
-// errUnmarked is why a run cannot be told from those of others.
+// errUnmarked means that a run cannot be distinguished from those of others.
 var errUnmarked = mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream, "its list of runs does not say for whom each was made")
 
-// judge is newest for a server that does not repeat the metadata of its runs. The newest run is this one's where the
-// log names it, or where no other client knows the thread.
+// judge is newest for a server that does not return the metadata of its runs. The newest run belongs to this one if the
+// log names it, or if no other client knows the thread.
 func (q *inquiry) judge(r *runWire) (*runWire, error) {
 	switch {
 	case q.logged(r.ID), q.ownThread():
 		return r, nil
 	case markOf(q.t.Link.RemoteMark, r.ID):
-		return nil, nil // of the run before, and nothing came after it
+		return nil, nil // the previous run's, and nothing followed it
 	}
 	return nil, q.unknown(errUnmarked)
 }
 
-// ownThread reports whether the upstream thread was made for this attempt of this run.
+// ownThread reports whether the upstream thread was created for this attempt of this run.
 func (q *inquiry) ownThread() bool {
 	return q.link.Remote == mapping.MessageID(q.t.Run.ID, "thread/"+strconv.Itoa(q.t.Run.Attempt))
 }
 
-// unresolved is why a run ends whose request was not found. broke is what became of the request, nil where a process
-// may have sent it that died; asked why asking failed, nil where the server answered.
+// unresolved returns the error of a run whose request was not found. broke is the error of the request, or nil if a
+// process that died may have sent it. asked is the error of asking, or nil if the server answered.
 func (q *inquiry) unresolved(broke, asked error) error {
 	var e *mapping.Error
 	if q.ctx.Err() != nil {

@@ -76,8 +76,8 @@ func (s items) PutItem(ctx context.Context, p adapter.PutItem) error {
 	return s.failed(s.b.http.writeJSON(ctx, http.MethodPut, itemsPath, body, nil))
 }
 
-// Get asks for an item. LangGraph's servers want the namespace with dots and answer null where there is none, those of
-// the Agent Protocol repeat the parameter and answer 404.
+// GetItem reads an item. LangGraph's servers expect the namespace with dots and answer null for a missing item. Those
+// of the Agent Protocol repeat the parameter and answer 404.
 func (s items) GetItem(ctx context.Context, namespace []string, key string, refreshTTL *bool) (mapping.Item, error) {
 	t, err := s.b.graphs.target(ctx)
 	if err != nil {
@@ -101,7 +101,7 @@ func (s items) GetItem(ctx context.Context, namespace []string, key string, refr
 	return found.item(), nil
 }
 
-// isMissing reports whether the server has no store at all: then it has no route to search it either.
+// isMissing reports whether the server has no store, by requesting its search route.
 func (s items) isMissing(ctx context.Context) bool {
 	var found json.RawMessage
 	return upstream.Status(s.b.http.askJSON(ctx, itemsPath+"/search", itemSearch{Prefix: []string{}, Limit: 1}, &found)) == http.StatusNotFound
@@ -138,7 +138,7 @@ func (s items) SearchItems(ctx context.Context, q adapter.ItemQuery) iter.Seq2[m
 	}
 }
 
-// Namespaces are told as {namespaces}, or as a bare list by servers of the Agent Protocol.
+// ListNamespaces reads {namespaces}, or the bare list of servers of the Agent Protocol.
 func (s items) ListNamespaces(ctx context.Context, q adapter.NamespaceQuery) (list [][]string, err error) {
 	var raw json.RawMessage
 	body := namespaceSearch{Prefix: q.Prefix, Suffix: q.Suffix, MaxDepth: q.MaxDepth, Limit: q.Limit, Offset: q.Offset}
@@ -155,7 +155,7 @@ func (s items) ListNamespaces(ctx context.Context, q adapter.NamespaceQuery) (li
 	return list, nil
 }
 
-// failed gives the refusals that a caller can act on a class of their own.
+// failed reclassifies refusals that a caller can act on.
 func (s items) failed(err error) error {
 	switch upstream.Status(err) {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:

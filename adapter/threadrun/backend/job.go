@@ -12,15 +12,15 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// job is one run as all parts of a drive see it: the task, what the agent calls its thread and run, the way out for
-// events, and the clock of step_timeout. It is used by one goroutine.
+// job is shared by all parts of a drive: the assignment, the agent's ids of thread and run, the consumer of the events,
+// and the timer of step_timeout. It is used by one goroutine.
 type job struct {
 	b       *backend
-	t       *adapter.Assignment // its own: it is changed as the run goes on
+	t       *adapter.Assignment // a copy, which changes during the run
 	yield   func(mapping.Event, error) bool
-	stopped bool            // yield said false
+	stopped bool            // yield returned false
 	outer   context.Context // the caller's
-	ctx     context.Context // ends with outer, or when the agent is silent too long
+	ctx     context.Context // ends with outer, or when the agent is silent for too long
 	stop    context.CancelCauseFunc
 	alarm   *time.Timer
 
@@ -29,17 +29,17 @@ type job struct {
 	origin origin
 }
 
-// origin is how the upstream thread of a run comes about.
+// origin is the way in which the upstream thread of a run is created.
 type origin int
 
 const (
-	threadStands       origin = iota // it is there, or a request of its own makes it
-	threadComesWithRun               // the run's own request makes it
-	threadCameFirst                  // it had to be made first, although the run's request should have made it
+	threadStands       origin = iota // it exists, or a separate request creates it
+	threadComesWithRun               // the run's own request creates it
+	threadCameFirst                  // it had to be created first, although the run's request should have done so
 )
 
 func newJob(ctx context.Context, b *backend, t *adapter.Assignment, yield func(mapping.Event, error) bool) *job {
-	t.After = mapping.NewestAttempt(t.After) // what a failed one left upstream is not gone back to
+	t.After = mapping.NewestAttempt(t.After) // what a failed attempt left upstream is not used
 	j := &job{b: b, t: t, yield: yield, outer: ctx, link: t.Link}
 	j.ctx, j.stop = context.WithCancelCause(ctx)
 	if d := b.up.Config.StepTimeout; d > 0 {
@@ -55,7 +55,7 @@ func (j *job) close() {
 	j.stop(nil)
 }
 
-// alive notes that the agent did something: its step_timeout starts again.
+// alive records activity of the agent and restarts step_timeout.
 func (j *job) alive() {
 	if j.alarm != nil {
 		j.alarm.Reset(j.b.up.Config.StepTimeout)
@@ -72,17 +72,17 @@ func (j *job) emit(ev mapping.Event) error {
 	return errStopped
 }
 
-// breakOff yields why the run cannot go on.
+// breakOff yields the error that ends the run.
 func (j *job) breakOff(err error) { j.yield(mapping.Event{}, j.fault(err)) }
 
-// emitLink tells what the agent calls the thread and run by now.
+// emitLink yields the agent's current ids of the thread and run.
 func (j *job) emitLink() error {
 	link := j.link
 	return j.emit(mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: &link}})
 }
 
-// began notes the upstream run's id, from whichever of header, metadata frame and list tells it first. Until the run
-// has ended both sides agree on nothing.
+// began records the upstream run's id, from the header, the metadata frame or a list. Until the run has ended, both
+// sides agree on no state.
 func (j *job) began(run string) error {
 	if run == "" || run == j.link.RemoteRun {
 		return nil
@@ -97,7 +97,7 @@ func (j *job) began(run string) error {
 	return j.emitLink()
 }
 
-// state reads the head of the run's upstream thread.
+// state reads the newest state of the run's upstream thread.
 func (j *job) state() (stateWire, error) {
 	st, err := j.b.head(j.ctx, j.link.Remote)
 	if upstream.Status(err) == http.StatusNotFound {
@@ -106,13 +106,13 @@ func (j *job) state() (stateWire, error) {
 	return st, err
 }
 
-// gone is the error of a run whose context ended.
+// gone returns the error of a run whose context ended.
 func (j *job) gone() error {
 	return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeUpstreamError,
 		Message: fmt.Sprintf("The call to agent %q was stopped.", j.b.up.Name), Err: context.Cause(j.outer)}
 }
 
-// fault is err as the caller gets it. When a context ended, what the transport says about it does not matter.
+// fault returns err for the caller. If a context ended, the error of the transport does not matter.
 func (j *job) fault(err error) error {
 	if j.outer.Err() != nil {
 		return j.gone()
@@ -125,20 +125,20 @@ func (j *job) fault(err error) error {
 	return mapping.Classify(err)
 }
 
-// cancelThere tells an agent that took too long, or too many steps, to stop.
+// cancelThere asks an agent that took too long, or too many steps, to stop.
 func (j *job) cancelThere() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(j.outer), cancelTimeout)
 	defer cancel()
 	_ = j.b.Cancel(ctx, j.link, j.t.Run.ID)
 }
 
-// lost is the error for a thread or run that the server no longer knows.
+// lost returns the error for a thread or run that the server no longer knows.
 func (j *job) lost(what string) error {
 	return mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamLost,
 		"Agent %q no longer knows the %s; it may have been restarted. A new run starts there from the state that is kept here.", j.b.up.Name, what)
 }
 
-// unknown is the error for a run that was begun and whose end cannot be found out.
+// unknown returns the error for a run that started and whose end cannot be determined.
 func (j *job) unknown(cause error) error {
 	return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeOutcomeUnknown, Err: cause,
 		Message: fmt.Sprintf("The connection to agent %q at %s was lost during the run, and it could not be asked how the run ended (%s).",

@@ -8,10 +8,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// supersteps counts those of a run whose root put something out. As many updates are one superstep as there were tasks
-// announced for it before the first of them, by the checkpoint that began it or by their own frames. Any further update
-// counts as a superstep of its own: so a graph has a bound that announces nothing, and so do the tasks that a function
-// of LangGraph's functional API calls one after the other.
+// supersteps counts the supersteps of the root graph with output. A superstep has as many updates as tasks were
+// announced for it before the first one, by the checkpoint that began it or by their own frames. Each further update
+// counts as a superstep. So a graph that announces nothing is bounded, and so are the tasks that a function of
+// LangGraph's functional API calls one after the other.
 type supersteps struct {
 	n     int
 	room  int // updates that still belong to the newest superstep
@@ -28,17 +28,17 @@ func (c *supersteps) update() {
 	c.room--
 }
 
-// checkpoint ends a superstep; next is how many tasks the following one has.
+// checkpoint ends a superstep. next is the number of tasks of the following one.
 func (c *supersteps) checkpoint(next int) { c.room, c.next, c.tasks = 0, next, 0 }
 
-// task is one that begins. Those that begin within a superstep were not part of it.
+// task counts a task that begins. Tasks that begin within a superstep were not part of it.
 func (c *supersteps) task() {
 	if c.room == 0 {
 		c.tasks++
 	}
 }
 
-// note counts what is logged.
+// note counts a logged event.
 func (c *supersteps) note(ev mapping.Event) {
 	switch {
 	case len(ev.Head.NS) > 0:
@@ -51,7 +51,7 @@ func (c *supersteps) note(ev mapping.Event) {
 	}
 }
 
-// begins reports whether the data of a tasks frame is that of a task that begins, rather than of its result.
+// begins reports whether the data of a tasks frame describes the beginning of a task and not its result.
 func begins(data json.RawMessage) bool {
 	if !bytes.Contains(data, []byte(`"triggers"`)) {
 		return false
@@ -61,8 +61,8 @@ func begins(data json.RawMessage) bool {
 	return found
 }
 
-// mayMake stops a run at its limit: servers need not know a recursion_limit, and in lockstep it counts anew with each
-// step. What is above the limit is not taken, and the agent is told to stop.
+// mayMake stops a run at its limit. Servers need not support recursion_limit, and in lockstep it restarts with each
+// step. Output above the limit is discarded, and the agent is asked to stop.
 func (tr *translator) mayMake() error {
 	tr.made.update()
 	o := &tr.t.Run.Options

@@ -6,9 +6,9 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// replace prepares a fresh thread in place of one that the server has forgotten: the local state is the record, the
-// upstream thread a working copy. An answer cannot be given there, since the question is gone. It reports whether there
-// is to be one.
+// replace prepares a new thread in place of one that the server no longer has. The local state is the record, and the
+// upstream thread a working copy. An answer cannot be given there, since the question is gone. It reports whether the
+// thread is replaced.
 func (th *thread) replace() bool {
 	if th.t.Resume || th.t.State == nil || th.replaced {
 		return false

@@ -13,7 +13,7 @@ import (
 // mostStates is the longest history that servers return in one answer.
 const mostStates = 1000
 
-// MakeStates implements adapter.StateMaker. Servers without supersteps ignore them; it then fails with not_supported.
+// MakeStates implements adapter.StateMaker. It fails with not_supported for servers that ignore supersteps.
 func (b *backend) MakeStates(ctx context.Context, c adapter.Copy, list []adapter.Superstep) (mapping.Link, []adapter.State, error) {
 	t, err := b.graphs.target(ctx)
 	if err != nil {
@@ -29,7 +29,7 @@ func (b *backend) MakeStates(ctx context.Context, c adapter.Copy, list []adapter
 	c.Link = mapping.Link{Agent: c.Agent, Remote: body.ID}
 	states, err := b.makeStates(ctx, c, body)
 	if err != nil {
-		_ = b.Forget(context.WithoutCancel(ctx), c.Link) // some servers make the thread before they read its states
+		_ = b.Forget(context.WithoutCancel(ctx), c.Link) // some servers create the thread before they read its states
 		return mapping.Link{}, nil, err
 	}
 	c.Link.RemoteCheckpoint = states[len(states)-1].Checkpoint

@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Cancel stops what was begun on the link's upstream thread for a run of ours, also where its id was never heard.
-// Nothing to stop is no error.
+// Cancel stops what a run of ours started on the link's upstream thread, even if its id is unknown. It is no error if
+// there is nothing to stop.
 func (b *backend) Cancel(ctx context.Context, link mapping.Link, runID string) error {
 	if link.Remote == "" {
 		return nil
@@ -22,7 +22,7 @@ func (b *backend) Cancel(ctx context.Context, link mapping.Link, runID string) e
 	}
 	list, err := b.runs.list(ctx, link.Remote)
 	switch {
-	case err != nil && link.RemoteRun != "": // it keeps no list: the link is all there is
+	case err != nil && link.RemoteRun != "": // the server keeps no list, so only the link is known
 		return b.runs.cancel(ctx, link.Remote, link.RemoteRun)
 	case upstream.Status(err) == http.StatusNotFound:
 		return nil
@@ -36,7 +36,8 @@ func (b *backend) Cancel(ctx context.Context, link mapping.Link, runID string) e
 	return err
 }
 
-// Forget deletes the upstream thread. One that is gone is no error; not_supported says that the server deletes none.
+// Forget deletes the upstream thread. It is no error if the thread does not exist. not_supported means that the server
+// cannot delete threads.
 func (b *backend) Forget(ctx context.Context, link mapping.Link) error {
 	if link.Remote == "" {
 		return nil
@@ -51,9 +52,9 @@ func (b *backend) Forget(ctx context.Context, link mapping.Link) error {
 	return err
 }
 
-// UpdateState sends values through the agent's own reducers, as an update of the node asNode ("": the server finds
-// one), and reads the state back. A server that cannot tell as which node asks for a name: then it is done as the one
-// that leads to the end. At an earlier checkpoint it is not: what comes next there would be lost.
+// UpdateState sends values through the agent's own reducers, as an update of the node asNode, and reads the state back.
+// For "" the server chooses the node. If it cannot, the update is sent as the node that leads to the end, but not at an
+// earlier checkpoint, whose next nodes would be lost.
 func (b *backend) UpdateState(ctx context.Context, c adapter.Copy, at *adapter.Fork, values json.RawMessage, asNode string) (adapter.State, error) {
 	link := c.Link
 	if link.Remote == "" {
@@ -86,15 +87,15 @@ func (b *backend) UpdateState(ctx context.Context, c adapter.Copy, at *adapter.F
 		return adapter.State{}, b.updateError(err)
 	}
 	st, err := b.head(ctx, link.Remote)
-	if err != nil { // it has taken the update all the same: see adapter.StateWriter
+	if err != nil { // the update was applied all the same: see adapter.StateWriter
 		return adapter.State{}, &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeUpstreamLost, Err: err,
 			Message: "Agent \"" + b.up.Name + "\" took the state update, but its state could not be read."}
 	}
 	return b.copyOf(ctx, c).read(st), nil
 }
 
-// wantsNode reports whether the server may have refused an update because it names no node: servers say so with 400,
-// 422 or 500. What a proxy answers for its server, 502 or 504, says nothing of the update, which may have taken place.
+// wantsNode reports whether the server may have refused an update because it names no node, with 400, 422 or 500. 502
+// or 504 of a proxy proves nothing, since the update may have been applied.
 func wantsNode(err error) bool {
 	switch upstream.Status(err) {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError:
@@ -111,7 +112,7 @@ func (b *backend) updateAsEntry(ctx context.Context, path string, values json.Ra
 	return b.http.writeJSON(ctx, http.MethodPost, path, stateUpdate{Values: values, AsNode: b.graphs.entry(ctx, t)}, nil)
 }
 
-// updateError gives the refusals that a caller can act on a class of their own.
+// updateError reclassifies refusals that a caller can act on.
 func (b *backend) updateError(err error) error {
 	var e *mapping.Error
 	if !errors.As(err, &e) {

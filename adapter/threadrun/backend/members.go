@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// membersOf reads an object without losing the order of its members.
+// membersOf reads an object in the order of its members.
 func membersOf(data json.RawMessage) ([]rawjson.Member, bool) {
 	list, err := rawjson.Members(data)
 	return list, err == nil
@@ -38,7 +38,7 @@ func find(list []rawjson.Member, name string) (json.RawMessage, bool) {
 	return nil, false
 }
 
-// object is raw as the members of a JSON object, nil when it is none. The values are parts of raw.
+// object returns the members of a JSON object, or nil if raw is none. The values are slices of raw.
 func object(raw json.RawMessage) map[string]json.RawMessage {
 	m := map[string]json.RawMessage{}
 	if rawjson.EachMember(raw, func(name rawjson.Quoted, value json.RawMessage) { m[name.Text()] = slices.Clip(value) }) != nil {
@@ -47,8 +47,7 @@ func object(raw json.RawMessage) map[string]json.RawMessage {
 	return m
 }
 
-// textOf writes an object, its names in order. Its values were checked when they came in: encoding/json would check
-// them once more.
+// textOf writes an object with sorted names. Its values were checked before; encoding/json would check them again.
 func textOf(m map[string]json.RawMessage) json.RawMessage {
 	var w rawjson.Writer
 	w.Open('{')

@@ -13,7 +13,7 @@ import (
 // question.
 type questionIDs struct {
 	run  string
-	told []mapping.Interrupt // those without an id of their own that are not found again yet
+	told []mapping.Interrupt // those without an own id that were not found again yet
 	next int
 }
 
@@ -36,8 +36,7 @@ func (n *questionIDs) id(w interruptWire) string {
 	return id
 }
 
-// toNameless is an answer as the server can be told it: where it names a question that has no id there, the value
-// alone.
+// toNameless returns an answer for the server. If it names a question without an id there, that is only the value.
 func toNameless(answer json.RawMessage, open []mapping.Interrupt) json.RawMessage {
 	for _, q := range open {
 		if value := rawjson.Get(answer, q.ID); q.Nameless && value != nil {
@@ -47,7 +46,7 @@ func toNameless(answer json.RawMessage, open []mapping.Interrupt) json.RawMessag
 	return answer
 }
 
-// named are the questions that the server knows by their ids.
+// named returns the questions whose ids the server knows.
 func named(open []mapping.Interrupt) []mapping.Interrupt {
 	return slices.DeleteFunc(slices.Clone(open), func(q mapping.Interrupt) bool { return q.Nameless })
 }

@@ -9,17 +9,17 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// outcome finds out how a run ended and tells it. The state tells; in doubt the run itself is asked. A run whose stream
-// told everything ends without any question.
+// outcome determines how a run ended and yields its end. It uses the state, and in doubt asks for the run itself. If
+// the stream was complete, nothing is requested.
 type outcome struct {
 	*job
 	names  *names
 	frames *translator
 	stream *stream
-	empty  int // steps without output, one after the other
+	empty  int // consecutive steps without output
 }
 
-// verdict is how a run stands whose stream has closed.
+// verdict is the state of a run whose stream has closed.
 type verdict int
 
 const (
@@ -28,13 +28,13 @@ const (
 	wasCancelled
 )
 
-// wasTold reports whether the stream that was read to its proper end has told the end of the run. Frames that may have
-// been missed, or whatever else is not quite that, leave it to the server.
+// wasTold reports whether the stream was read completely and showed the end of the run. If frames may have been missed,
+// the server is asked.
 func (o *outcome) wasTold() bool {
 	return o.frames.told.complete() && !o.stream.rejoined && o.link.RemoteRun != ""
 }
 
-// tellAsTold ends a run whose stream told everything.
+// tellAsTold ends a run whose stream was complete.
 func (o *outcome) tellAsTold() error {
 	o.link.RemoteCheckpoint, o.link.RemoteMark = "", mark(o.link.RemoteRun, o.frames.told.step)
 	link := o.link
@@ -42,7 +42,8 @@ func (o *outcome) tellAsTold() error {
 	return o.emit(mapping.Event{Kind: mapping.KindEnd, Head: head})
 }
 
-// verdict is how the run stands by the thread's state, or by its own status. A run that ended in error is a runError.
+// verdict returns the state of the run according to the thread's state, or to its own status. The error of a failed run
+// is a runError.
 func (o *outcome) verdict(st stateWire) (verdict, error) {
 	open := asks(st)
 	if o.ours(st) && (len(st.Next) == 0 || o.frames.told.paused || open || o.target.bare && o.stopsAtNodes()) {
@@ -74,13 +75,13 @@ func (o *outcome) verdict(st stateWire) (verdict, error) {
 	return hasEnded, nil
 }
 
-// stopsAtNodes reports whether the request asked the run to stop before or after nodes.
+// stopsAtNodes reports whether the run was to stop before or after nodes.
 func (o *outcome) stopsAtNodes() bool {
 	return len(o.t.Run.Options.InterruptBefore)+len(o.t.Run.Options.InterruptAfter) > 0
 }
 
-// ours reports whether the state was made by the upstream run. The states of a bare server do not name their runs; its
-// threads are the bridge's own.
+// ours reports whether the upstream run created the state. The states of a bare server do not name their runs, but its
+// threads belong to the bridge.
 func (o *outcome) ours(st stateWire) bool {
 	var meta checkpointMeta
 	_ = json.Unmarshal(st.Metadata, &meta)
@@ -90,14 +91,14 @@ func (o *outcome) ours(st stateWire) bool {
 	return meta.RunID == o.link.RemoteRun
 }
 
-// oddEnd is the error of a run whose status has no meaning here and whose state shows no end.
+// oddEnd returns the error of a run with an unknown status whose state shows no end.
 func (o *outcome) oddEnd(status string) error {
 	return mapping.Errorf(mapping.Upstream, mapping.CodeOutcomeUnknown, "Agent %q closed the stream of the run and gives it the status %q, "+
 		"which says nothing of how it ended, and its state shows no end. Look what the agent has done, then start a new run.",
 		o.b.up.Name, o.b.http.to.Excerpt(status, 40))
 }
 
-// fetchRun asks for the upstream run itself.
+// fetchRun requests the upstream run itself.
 func (o *outcome) fetchRun() (runWire, error) {
 	var run runWire
 	if o.link.RemoteRun == "" {
@@ -114,13 +115,13 @@ func (o *outcome) fetchRun() (runWire, error) {
 	return run, err
 }
 
-// saidNothing reports whether the run was a lockstep one that did a step without any output: that is none, and the next
-// one is asked for at once.
+// saidNothing reports whether a lockstep run did a step without any output. That does not count as a step, and the next
+// one is requested at once.
 func (o *outcome) saidNothing(st stateWire, how verdict) bool {
 	return o.t.OneStep && how != wasCancelled && o.frames.told.outputs == 0 && len(st.Next) > 0 && !asks(st)
 }
 
-// skipStep passes over a step without output.
+// skipStep skips a step without output.
 func (o *outcome) skipStep() error {
 	limit := o.t.Run.Options.MaxSteps
 	if o.empty++; limit > 0 && o.empty > limit {
@@ -132,7 +133,7 @@ func (o *outcome) skipStep() error {
 	return nil
 }
 
-// emitEnd says how the run ended and how far both sides agree.
+// emitEnd yields the outcome of the run and the state on which both sides agree.
 func (o *outcome) emitEnd(st stateWire, how verdict) error {
 	open := o.open(st)
 	if err := o.settleState(st); err != nil {
@@ -149,7 +150,7 @@ func (o *outcome) emitEnd(st stateWire, how verdict) error {
 	return o.emit(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}})
 }
 
-// decide returns the outcome itself.
+// decide returns the outcome.
 func (o *outcome) decide(st stateWire, how verdict, open []mapping.Interrupt) mapping.Outcome {
 	switch {
 	case how == wasCancelled:
@@ -164,9 +165,9 @@ func (o *outcome) decide(st stateWire, how verdict, open []mapping.Interrupt) ma
 	return mapping.Outcome{Status: mapping.RunSuccess}
 }
 
-// settleState yields the state as it was read, where the frames may have told less: a server without checkpoints
-// frames, one that stopped at a node (it does not tell the checkpoint there), one of whose state tasks some are done
-// while others ask, or a stream that broke off.
+// settleState yields the state that was read if the frames may have been incomplete. That is so for a server without
+// checkpoints frames, for one that stopped at a node (it does not send the checkpoint there), if some state tasks are
+// done while others ask, or after a broken stream.
 func (o *outcome) settleState(st stateWire) error {
 	var meta checkpointMeta
 	_ = json.Unmarshal(st.Metadata, &meta)

@@ -3,14 +3,14 @@ package backend
 import "github.com/apbridge/apbridge/adapter/upstream"
 
 const (
-	// pageLimit is the longest page the backend asks for: Aegra refuses more than 100.
+	// pageLimit is the page size that the backend requests. Aegra refuses more than 100.
 	pageLimit = 100
-	// maxPages bounds a list that never ends.
+	// maxPages bounds an endless list.
 	maxPages = 100
 )
 
-// pages reads a list page by page, to its end. Some servers ignore the offset: a page that begins with an entry that is
-// known already ends the list.
+// pages reads a list page by page, to its end. Some servers ignore the offset, so a page that begins with a known entry
+// ends the list.
 func pages[T any](page func(offset, limit int) ([]T, error), id func(T) string) ([]T, error) {
 	var list []T
 	known := map[string]bool{}
@@ -32,9 +32,9 @@ func pages[T any](page func(offset, limit int) ([]T, error), id func(T) string) 
 	return list, nil
 }
 
-// nextPage reads one page. Version 1.4.6 of the JavaScript server takes a limit for the end of the page in its list of
-// runs, and so has nothing after the first 100: an empty page is asked for once more in its way. A server that refuses
-// the larger limit has ended its list.
+// nextPage reads one page. Version 1.4.6 of the JavaScript server treats the limit of its list of runs as the end of
+// the page, and so has nothing after the first 100. An empty page is requested once more in that way. If a server
+// refuses the larger limit, its list has ended.
 func nextPage[T any](offset int, page func(offset, limit int) ([]T, error)) ([]T, error) {
 	next, err := page(offset, pageLimit)
 	if err != nil || len(next) > 0 || offset == 0 {

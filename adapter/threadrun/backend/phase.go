@@ -2,24 +2,24 @@ package backend
 
 import "fmt"
 
-// phase is where a drive stands.
+// phase is the phase of a drive.
 type phase int
 
 const (
-	locating   phase = iota // which graph is called, or which agent of a plain server
-	pickingUp               // what an earlier call of Run began is looked for
-	preparing               // an upstream thread is to hold what ours holds
-	making                  // the thread is made by itself: the run's request should have made it, and did not
-	replacing               // a fresh thread is made for one that the server has lost
+	locating   phase = iota // the graph, or the agent of an Agent Protocol server, is determined
+	pickingUp               // a run that an earlier call of Run began is searched for
+	preparing               // the upstream thread is brought to our state
+	making                  // the thread is created separately, because the run's request did not create it
+	replacing               // a new thread replaces one that the server lost
 	starting                // the run's request is sent
 	continuing              // the request for the run's next step is sent
-	reading                 // frames of an open stream
-	rejoining               // the stream is opened again, after the last frame that was read
-	asking                  // how the run stands, when its stream has closed
-	searching               // a run is looked for whose request came to no answer
-	waiting                 // for the result of a run
-	failing                 // what is left by a run that ended in error
-	ended                   // the end was told
+	reading                 // frames of an open stream are read
+	rejoining               // the stream is reopened after the last frame
+	asking                  // the state of the run is requested after its stream has closed
+	searching               // a run whose request was not answered is searched for
+	waiting                 // the result of a run is waited for
+	failing                 // the state after a failed run is recorded
+	ended                   // the end was yielded
 )
 
 var phaseNames = [...]string{"locating", "picking up", "preparing", "making", "replacing", "starting", "continuing", "reading",
@@ -27,11 +27,11 @@ var phaseNames = [...]string{"locating", "picking up", "preparing", "making", "r
 
 func (p phase) String() string { return phaseNames[p] }
 
-// phases says which phases may follow each. An error ends a drive in any of them.
+// phases lists the phases that may follow each. An error ends a drive in any of them.
 type phases map[phase][]phase
 
-// graphPhases are those of a run on a LangGraph server. The searches for its runs are part of the phases that need
-// them. A phase that leads back to starting does so only where the server has not taken the request.
+// graphPhases is for LangGraph servers. The searches for runs are part of the phases that need them. A phase returns to
+// starting only if the server has not accepted the request.
 var graphPhases = phases{
 	locating:   {pickingUp},
 	pickingUp:  {preparing, continuing, rejoining},
@@ -47,8 +47,7 @@ var graphPhases = phases{
 	ended:      {},
 }
 
-// plainPhases are those of a run on a server that has only the routes of the Agent Protocol. Its streams are not gone
-// back to.
+// plainPhases is for servers that only have the routes of the Agent Protocol. Their streams are not resumed.
 var plainPhases = phases{
 	locating:  {pickingUp},
 	pickingUp: {preparing, searching, waiting},

@@ -4,37 +4,38 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// progress is what the frames of the present upstream run have told.
+// progress is the state of the current upstream run according to its frames.
 type progress struct {
 	lastID      string // newest SSE id
 	resumed     resumed
 	frames      int  // new ones since the stream was opened
-	over        bool // the server said that the stream is over
+	over        bool // the server announced the end of the stream
 	worked      bool // frames were read that must not be logged twice
 	ending      ending
 	checkpoints int  // state events of the root that made a checkpoint
-	step        int  // of the newest of them
-	next        int  // state tasks that come after it
+	step        int  // that of the newest checkpoint
+	next        int  // the number of state tasks after it
 	outputs     int  // root updates that were not empty
-	paused      bool // the graph was stopped before or after a node, as asked
+	paused      bool // the graph stopped before or after a node, as requested
 	asked       []mapping.Interrupt
-	held        []mapping.Event // told with the end
-	failed      *errorWire      // what the stream says of a failure; nil: none, or the run went on after it
+	held        []mapping.Event // yielded with the end
+	failed      *errorWire      // the error in the stream; nil if none, or if the run continued after it
 }
 
-// ending is how far frames have told the end of their run.
+// ending grades how well the frames show the end of their run.
 type ending int
 
 const (
 	endUntold ending = iota
 	endTold          // the newest frames are those of an end: nothing comes next, or a question
-	endProven        // moreover the newest state of the root has no further tasks, and no frame came after it
+	endProven        // also, the newest state of the root has no further tasks, and no frame followed it
 )
 
-// forget drops what belongs to the upstream run before. Frames of debug may still name its last step.
+// forget discards the progress of the previous upstream run. Debug frames may still name its last step.
 func (p *progress) forget() { *p = progress{step: p.step} }
 
-// checkpoint notes the newest checkpoint of the root, with how many tasks come next. byGraph: the graph itself made it.
+// checkpoint records the newest checkpoint of the root, with the number of next tasks. byGraph means that the graph
+// itself created it.
 func (p *progress) checkpoint(step, next int, byGraph bool) {
 	p.checkpoints++
 	p.step, p.next = step, next
@@ -48,38 +49,38 @@ func (p *progress) checkpoint(step, next int, byGraph bool) {
 	}
 }
 
-// tellEnd notes a frame that comes at the end of a run.
+// tellEnd records a frame that comes at the end of a run.
 func (p *progress) tellEnd() { p.ending = max(p.ending, endTold) }
 
-// fail notes an error frame. It tells an end, whatever the newest state has after it.
+// fail records an error frame. It shows an end, whatever the newest state has next.
 func (p *progress) fail(said errorWire) { p.failed, p.ending = &said, endTold }
 
-// wentOn notes a frame that came after an error frame: the server tries the attempt again.
+// wentOn records a frame after an error frame: the server retries the attempt.
 func (p *progress) wentOn() {
 	if p.failed != nil {
 		p.failed, p.ending = nil, endUntold
 	}
 }
 
-// goOn notes a frame that came after the newest state.
+// goOn records a frame after the newest state.
 func (p *progress) goOn() { p.ending = min(p.ending, endTold) }
 
-// cut reports whether the server may have more of the stream, although it closed properly.
+// cut reports whether the stream may be incomplete, although it closed properly.
 func (p *progress) cut() bool {
 	return p.ending == endUntold && p.frames > 0 && p.lastID != "" && !p.over
 }
 
-// resumable reports whether the stream can be gone back to without logging its frames twice. A server that numbers no
-// frames cannot be told where to go on.
+// resumable reports whether the stream can be reopened without logging frames twice. A server that does not number its
+// frames cannot resume.
 func (p *progress) resumable() bool { return p.lastID != "" || !p.worked }
 
-// open notes that a stream is read, after the frame with the id that was asked for; "" for none.
+// open records that a stream is read, after the frame with this id, or from the start for "".
 func (p *progress) open(after string) {
 	p.frames, p.over = 0, false
 	p.resumed.begin(after)
 }
 
-// read notes the id of a new frame.
+// read records the id of a new frame.
 func (p *progress) read(id string) {
 	p.frames++
 	if id != "" {
@@ -88,13 +89,13 @@ func (p *progress) read(id string) {
 	}
 }
 
-// complete reports whether the frames leave nothing open about the end: the newest state has nothing after it, and
-// there is no question.
+// complete reports whether the frames show the end without doubt: the newest state has nothing after it, and there is
+// no question.
 func (p *progress) complete() bool {
 	return p.ending == endProven && !p.paused && len(p.asked) == 0 && p.failed == nil
 }
 
-// note keeps what the end of the run will need of a logged event.
+// note records what the end of the run needs of a logged event.
 func (p *progress) note(ev mapping.Event) {
 	if id := ev.Head.UpstreamID; id != "" {
 		p.lastID = id

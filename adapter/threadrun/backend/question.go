@@ -11,9 +11,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// question is the value of __interrupt__. It is told when the run has ended: a client that is shown a question may
-// answer at once, while the rest of its superstep still runs. An empty list says that the graph was stopped before or
-// after a node, as the client asked.
+// question handles the value of __interrupt__. It is yielded when the run has ended, because a client may answer at
+// once, while the rest of its superstep is still running. An empty list means that the graph stopped before or after a
+// node, as the client requested.
 func (tr *translator) question(head mapping.Head, raw json.RawMessage) error {
 	var list []interruptWire
 	if err := json.Unmarshal(raw, &list); err != nil {
@@ -36,8 +36,8 @@ func (tr *translator) asks(w interruptWire) mapping.Interrupt {
 	return w.question(id, tr.askers[w.id()], tr.within[w.id()])
 }
 
-// stoppedAtNode is a frame that says that the graph was stopped at a node, without a question. Where the client asked
-// for that it is passed on as it came; in lockstep it is the bridge that asked.
+// stoppedAtNode handles a frame for a graph that stopped at a node, without a question. If the client requested that,
+// it is passed on unchanged. In lockstep the bridge requested it.
 func (tr *translator) stoppedAtNode(mode string, head mapping.Head, data json.RawMessage) error {
 	if mode == "updates" {
 		tr.told.paused = true
@@ -49,7 +49,7 @@ func (tr *translator) stoppedAtNode(mode string, head mapping.Head, data json.Ra
 	return nil
 }
 
-// noteAskers remembers which state task asks which question.
+// noteAskers records which state task asks which question.
 func (tr *translator) noteAskers(data json.RawMessage) {
 	var task taskWire
 	if !bytes.Contains(data, []byte(`"interrupts":[{`)) || json.Unmarshal(data, &task) != nil {
@@ -62,8 +62,8 @@ func (tr *translator) noteAskers(data json.RawMessage) {
 	}
 }
 
-// noteWithin remembers which graph asks which question. The frame of the graph that asks comes before those of the
-// graphs around it.
+// noteWithin records which graph asks which question. The frame of the graph that asks precedes those of the graphs
+// around it.
 func (tr *translator) noteWithin(ns []string, data json.RawMessage) {
 	var frame struct {
 		Asked []interruptWire `json:"__interrupt__"`
@@ -78,15 +78,15 @@ func (tr *translator) noteWithin(ns []string, data json.RawMessage) {
 	}
 }
 
-// keepBack keeps an event back until the run has ended. Clients leave at a frame with __interrupt__ (RemoteGraph also
-// at one of a subgraph) and go on at once.
+// keepBack holds an event back until the run has ended. Clients leave at a frame with __interrupt__ (RemoteGraph also
+// at one of a subgraph) and continue at once.
 func (tr *translator) keepBack(ev mapping.Event) {
-	ev.Head.UpstreamID, ev.WithEnd = "", true // a stream that breaks is gone back to after what was logged
+	ev.Head.UpstreamID, ev.WithEnd = "", true // a broken stream is reopened after the logged frames
 	tr.told.held = append(tr.told.held, ev)
 }
 
-// releaseHeld yields what was held back, and then the questions that the run ends with and no frame of the root has
-// asked, as those of a subgraph.
+// releaseHeld yields the events that were held back. Then it yields the open questions that no frame of the root has
+// asked, such as those of a subgraph.
 func (tr *translator) releaseHeld(open []mapping.Interrupt) error {
 	asked, within := map[string]bool{}, map[string]string{}
 	for _, in := range tr.told.asked {

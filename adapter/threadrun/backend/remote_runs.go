@@ -9,10 +9,10 @@ import (
 	"github.com/apbridge/apbridge/adapter/upstream"
 )
 
-// remoteRuns asks and tells a server about the runs of its threads.
+// remoteRuns lists and cancels the runs of a server's threads.
 type remoteRuns struct{ http *client }
 
-// list lists the runs of an upstream thread. Those of others have no mark of ours.
+// list lists the runs of an upstream thread. Runs of others have no mark of ours.
 func (r remoteRuns) list(ctx context.Context, thread string) ([]runWire, error) {
 	list, err := pages(func(offset, limit int) (page []runWire, err error) {
 		q := url.Values{"limit": {strconv.Itoa(limit)}}
@@ -25,8 +25,8 @@ func (r remoteRuns) list(ctx context.Context, thread string) ([]runWire, error) 
 	return list, err
 }
 
-// unmark takes our mark off runs of others that inherited it from the run that made the thread. The oldest run with
-// that mark is the one that made it.
+// unmark removes our mark from runs of others that inherited it from the run that created the thread. That is the
+// oldest run with the mark.
 func unmark(list []runWire) {
 	var maker *runWire
 	for i, r := range list {
@@ -41,8 +41,7 @@ func unmark(list []runWire) {
 	}
 }
 
-// stopStale cancels what still runs on an upstream thread for a run of ours that has ended here: on our side a thread
-// has one active run at most.
+// stopStale cancels upstream runs whose runs here have ended. A thread of ours has at most one active run.
 func (r remoteRuns) stopStale(ctx context.Context, thread, except string) {
 	list, err := r.list(ctx, thread)
 	if err != nil {
@@ -65,12 +64,12 @@ func (r remoteRuns) cancelAt(ctx context.Context, path string) error {
 	err := r.http.writeJSON(ctx, http.MethodPost, path, nil, nil)
 	switch upstream.Status(err) {
 	case http.StatusNotFound, http.StatusConflict, http.StatusGone:
-		return nil // it has ended, or is not there any more
+		return nil // it has ended or does not exist
 	}
 	return err
 }
 
-// newest is the run that was made last; servers differ in the order of lists.
+// newest returns the run that was created last. Servers differ in the order of lists.
 func newest(list []runWire) *runWire {
 	var best *runWire
 	for i := range list {

@@ -13,15 +13,15 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// streamModes are asked for in every run: values and checkpoints are the state, updates the steps, messages-tuple the
-// tokens, and tasks proves early that more work comes.
+// streamModes are requested in every run. values and checkpoints are the state, updates the steps, messages-tuple the
+// tokens. tasks shows early that more work follows.
 var streamModes = []string{"values", "updates", "messages-tuple", "custom", "tasks", "checkpoints"}
 
-// furtherModes are passed on when the client asked for them. The mode messages is not: the face makes it from the
-// tokens.
+// furtherModes are passed on if the client requested them. The mode messages is not, because the face derives it from
+// the tokens.
 var furtherModes = []string{"events", "debug", "tools"}
 
-// ownKeys are entries of config.configurable that are the bridge's to say, or name things of the bridge; the agent's
+// ownKeys are entries of config.configurable that the bridge sets, or that name objects of the bridge. The agent's
 // server has its own values for those.
 var ownKeys = []string{rule.BridgeMember, "thread_id", "run_id", "graph_id", "assistant_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map", "thread_ts"}
 
@@ -41,15 +41,15 @@ func (r requests) first() runCreate {
 	return body
 }
 
-// nextStep is the body that asks for the run's next step.
+// nextStep returns the body that requests the run's next step.
 func (r requests) nextStep() runCreate {
 	body := r.common(true)
 	r.goOn(&body)
 	return body
 }
 
-// common is what first and next say alike. It is the server's default to go on when the connection breaks and to keep
-// the frames only if asked; both are said, since getting back to a broken stream rests on them.
+// common returns the common part of first and nextStep. Resuming a broken stream requires that the run continues after
+// a disconnect, which is the default, and that the server keeps the frames, which must be requested.
 func (r requests) common(next bool) runCreate {
 	o := &r.t.Run.Options
 	durability, _ := rawjson.Lookup(r.t.Run.Kwargs, "durability")
@@ -66,7 +66,7 @@ func (r requests) common(next bool) runCreate {
 	return body
 }
 
-// fill puts what the client said into the first request of a run: an answer, an update, a node to go on with, or an
+// fill adds the client's part to the first request of a run: an answer, an update, a node to continue with, or an
 // input.
 func (r requests) fill(body *runCreate) {
 	o := &r.t.Run.Options
@@ -80,8 +80,8 @@ func (r requests) fill(body *runCreate) {
 	}
 }
 
-// answer is the client's answer, without an id that the agent did not give. One that JavaScript takes for nothing is
-// put under the questions' ids: by itself the server refuses it as an empty command.
+// answer returns the client's answer, without an id that the agent did not give. An answer that is falsy in JavaScript
+// is sent under the questions' ids; by itself the server refuses it as an empty command.
 func (r requests) answer() json.RawMessage {
 	open := r.t.Run.Options.Asked
 	value := orNull(toNameless(r.t.Run.Options.Resume, open))
@@ -100,8 +100,8 @@ func (r requests) answer() json.RawMessage {
 	return objectOf(byID)
 }
 
-// goOn asks for the next step of a run that was stopped after one. What is to be in the state before it is put there on
-// the way: an input would start the graph from its beginning.
+// goOn requests the next step of a run that stopped after one. Additions to the state are sent as an update, because an
+// input would start the graph from its beginning.
 func (r requests) goOn(body *runCreate) {
 	update := object(r.t.Graph.Update)
 	if words := r.words(); words != nil {
@@ -116,7 +116,7 @@ func (r requests) goOn(body *runCreate) {
 	}
 }
 
-// words are what the client said with the step, as messages; nil when it only said to go on.
+// words returns the client's text for the step as messages, or nil if it only asked to continue.
 func (r requests) words() json.RawMessage {
 	if r.t.StepText == nil {
 		return nil
@@ -132,14 +132,13 @@ func (r requests) words() json.RawMessage {
 	return raw
 }
 
-// questionOpen reports whether the thread waited for an answer, not just for leave to go on after a stop before or
-// after a node.
+// questionOpen reports whether the thread waited for an answer, and not only for permission to continue at a node.
 func (r requests) questionOpen() bool {
 	return len(r.t.Run.Options.Asked) > 0 || r.t.State != nil && len(r.t.State.Interrupts()) > 0
 }
 
-// config is the client's config without names of ours. The smallest limit that was set is its recursion_limit. Without
-// one the agent keeps its own: graphs may be bound to one, and servers have defaults.
+// config returns the client's config without the bridge's names. recursion_limit is the smallest limit that was set.
+// Without one the agent uses its own: graphs may be bound to a limit, and servers have defaults.
 func (r requests) config(next bool) json.RawMessage {
 	given := r.t.Run.Options.Config
 	if rawjson.Kind(given) != '{' {
@@ -156,8 +155,8 @@ func (r requests) config(next bool) json.RawMessage {
 	return config
 }
 
-// recursionLimit is what the agent is told of the run's limit; 0 for nothing. One that clients do not know of is a step
-// higher, so that the bridge's own guard is met first and names it (mayMake).
+// recursionLimit returns the limit that is sent to the agent, or 0 for none. For a limit that clients do not know, it
+// is one step higher, so that the bridge's own limit is reached first and named in the error (mayMake).
 func (r requests) recursionLimit() int {
 	switch o := &r.t.Run.Options; {
 	case o.MaxSteps == 0 || o.LimitedBy == mapping.LimitedByRequest || o.LimitedBy == mapping.LimitedByAssistant:
@@ -167,7 +166,7 @@ func (r requests) recursionLimit() int {
 	}
 }
 
-// configurable is that of the client without names of ours; nil for none.
+// configurable returns the client's entries without the bridge's names, or nil.
 func (r requests) configurable(given json.RawMessage, next bool) json.RawMessage {
 	made, memory := r.configured(given, next), r.memory()
 	if memory == nil || r.inContext() {
@@ -177,8 +176,8 @@ func (r requests) configurable(given json.RawMessage, next bool) json.RawMessage
 	return made
 }
 
-// memory returns an object with the agent's part of the long-term store; nil if there is nothing to tell. A graph
-// cannot ask the bridge to write, so access to the store without a token is of no use to it.
+// memory returns an object with the agent's part of the long-term store, or nil if there is none. A graph cannot ask
+// the bridge to write, so it needs a token to use the store.
 func (r requests) memory() json.RawMessage {
 	given := r.t.Memory
 	if given.Store != nil && given.Store.Token == "" {
@@ -192,18 +191,18 @@ func (r requests) memory() json.RawMessage {
 		Store  *adapter.StoreAccess `json:"store,omitempty"`
 	}{append([]adapter.MemoryItem{}, given.Items...), given.Store})
 	if err != nil {
-		return nil // a value that is not JSON; the store has none
+		return nil // the value is not JSON, which the store does not have
 	}
 	return object
 }
 
-// inContext reports whether memory is told in the run's context: servers refuse a run with both a context and
-// config.configurable, where neither is empty (langgraph-api 0.4).
+// inContext reports whether memory is sent in the run's context. Servers refuse a run with both a non-empty context and
+// a non-empty config.configurable (langgraph-api 0.4).
 func (r requests) inContext() bool {
 	return rawjson.Kind(r.t.Run.Options.Context) == '{' && rawjson.CountMembers(r.t.Run.Options.Context) > 0
 }
 
-// context is that of the client, with what the agent is told of the store.
+// context returns the client's context with the agent's part of the store.
 func (r requests) context() json.RawMessage {
 	given, memory := set(r.t.Run.Options.Context), r.memory()
 	if !r.inContext() || memory == nil && rawjson.Get(given, rule.BridgeMember) == nil {
@@ -213,7 +212,7 @@ func (r requests) context() json.RawMessage {
 	return made
 }
 
-// configured is configurable without what the bridge tells.
+// configured returns configurable without the bridge's entries.
 func (r requests) configured(given json.RawMessage, next bool) json.RawMessage {
 	var set []rawjson.Member
 	for _, key := range ownKeys {
@@ -232,22 +231,22 @@ func (r requests) configured(given json.RawMessage, next bool) json.RawMessage {
 	return made
 }
 
-// originKey is the member of metadata in which the bridge, and earlier versions of this backend, say where a thread
-// comes from.
+// originKey is the member of metadata in which the bridge, and earlier versions of this backend, record the origin of a
+// thread.
 const originKey = "apbridge"
 
-// Keys of the bridge's own in the metadata of upstream threads and runs.
+// The bridge's keys in the metadata of upstream threads and runs.
 const (
-	runKey    = "apbridge_run_id"       // of a run: the bridge's run
-	threadKey = "apbridge_thread_id"    // the bridge's thread
-	firstKey  = "apbridge_first_run_id" // of a thread that was made by a run's request: that run
+	runKey    = "apbridge_run_id"       // of a run: the id of the bridge's run
+	threadKey = "apbridge_thread_id"    // the id of the bridge's thread
+	firstKey  = "apbridge_first_run_id" // of a thread that a run's request created: the id of that run
 )
 
-// bridgeKeys are what the bridge says in a run's metadata about its own agent.
+// bridgeKeys are members of a run's metadata about the bridge's own agent.
 var bridgeKeys = []string{"graph_id", "assistant_id", "created_by"}
 
-// metadata is the run's, without what the bridge says there about its own agent, and by what a lost request is found
-// again.
+// metadata returns the run's metadata without the bridge's members about its own agent, and with the mark by which a
+// lost request is found.
 func (r requests) metadata() json.RawMessage {
 	given := r.t.Run.Metadata
 	if rawjson.Kind(given) != '{' {
@@ -267,11 +266,11 @@ func (r requests) metadata() json.RawMessage {
 	return meta
 }
 
-// originMost is how many members the nested object of the bridge has at the most; one with more is a client's own.
+// originMost is the maximum number of members of the bridge's nested object. One with more belongs to a client.
 const originMost = 16
 
-// flat replaces the nested object of the bridge by flat members: servers may refuse a nested value in the metadata of a
-// run (Aegra does).
+// flat replaces the bridge's nested object by flat members, since servers may refuse a nested value in the metadata of
+// a run (Aegra does).
 func flat(origin json.RawMessage) []rawjson.Member {
 	if rawjson.Kind(origin) != '{' || rawjson.CountMembers(origin) > originMost {
 		return nil
@@ -288,7 +287,7 @@ func flat(origin json.RawMessage) []rawjson.Member {
 // newestMode is a stream mode that older servers do not know.
 const newestMode = "tools"
 
-// modes are the stream modes of a run, without one that the server lacks.
+// modes returns the stream modes of a run, without one that the server lacks.
 func modes(asked []string, lacks string) []string {
 	list := slices.Clone(streamModes)
 	for _, mode := range furtherModes {
@@ -299,8 +298,7 @@ func modes(asked []string, lacks string) []string {
 	return list
 }
 
-// nodes is a list of node names; all of them is the string "*", since servers take a list ["*"] for a node of that
-// name.
+// nodes returns a list of node names. All nodes are the string "*", since servers read ["*"] as a node of that name.
 func nodes(names []string) json.RawMessage {
 	if len(names) == 0 {
 		return nil
@@ -312,7 +310,7 @@ func nodes(names []string) json.RawMessage {
 	return raw
 }
 
-// set is raw, or nil for an absent value.
+// set returns raw, or nil for an absent value.
 func set(raw json.RawMessage) json.RawMessage {
 	if rawjson.IsNull(raw) {
 		return nil
@@ -320,7 +318,7 @@ func set(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// orNull is raw, or null for an absent value.
+// orNull returns raw, or null for an absent value.
 func orNull(raw json.RawMessage) json.RawMessage {
 	if rawjson.IsNull(raw) {
 		return json.RawMessage("null")

@@ -7,22 +7,22 @@ import (
 	"github.com/apbridge/apbridge/adapter/sse"
 )
 
-// resumed finds the frames of a stream that was gone back to which were read before. A server is told the newest id,
-// and is to go on after it. Some begin with that frame, and some at the first one, or at the oldest that they keep.
+// resumed detects frames of a reopened stream that were read before. A server receives the newest id and should
+// continue after it. Some begin with that frame, some with the first frame or the oldest that they keep.
 type resumed struct {
-	ids   []uint64 // hashes of the ids that were read: a run may have a million
-	after string   // the id that the server was told; "" for none
+	ids   []uint64 // hashes of the ids that were read, since a run may have a million
+	after string   // the id that the server received; "" for none
 	stand repetition
 }
 
-// repetition is how far a stream repeats what was read before.
+// repetition is the extent to which a stream repeats earlier frames.
 type repetition int
 
 const (
 	repeatsNothing repetition = iota
-	mayRepeat                 // no frame has shown yet where the server goes on
-	repeatsEarlier            // frames up to the one with the id that the server was told
-	repeatsLast               // that one was read: several frames may have its id
+	mayRepeat                 // it is not yet known where the server continues
+	repeatsEarlier            // frames up to the one with the id that the server received
+	repeatsLast               // that frame was read; several frames may have its id
 )
 
 func (r *resumed) note(id string) { r.ids = append(r.ids, hashOf(id)) }
@@ -40,11 +40,11 @@ func (r *resumed) begin(after string) {
 	}
 }
 
-// repeats reports whether a frame was read before. The frames of a stream must be given in their order.
+// repeats reports whether a frame was read before. Frames must be passed in the order of the stream.
 func (r *resumed) repeats(f sse.Event) bool {
 	switch r.stand {
 	case mayRepeat:
-		if f.ID == "" || f.Name == "metadata" { // this one is not logged, and may come first anywhere
+		if f.ID == "" || f.Name == "metadata" { // metadata is not logged, and may come first anywhere
 			return f.Name == "metadata"
 		}
 		if !slices.Contains(r.ids, hashOf(f.ID)) {

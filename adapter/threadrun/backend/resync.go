@@ -8,11 +8,11 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// This file is how an upstream thread is known again at the next run. A stream tells every state, but no checkpoint's
-// id; the state that is read tells by which run and step it was made, which is as good.
+// This file recognises an upstream thread at the next run. A stream contains every state, but no checkpoint's id. The
+// state that is read names the run and step that created it, which is sufficient.
 
-// catchUp looks whether another client used the upstream thread since our last run there. What it did to the thread
-// comes first, as a state of its own.
+// catchUp checks whether another client used the upstream thread since our last run there. Its changes are yielded
+// first, as a separate state.
 func (th *thread) catchUp() error {
 	if !th.link.Agreed() {
 		return nil
@@ -33,8 +33,8 @@ func (th *thread) catchUp() error {
 	return th.emit(drift)
 }
 
-// agreed reports whether the upstream thread still holds what both sides agreed on: the checkpoint that was noted, or
-// the one with the mark, or at least a state with nothing pending that is the same as ours.
+// agreed reports whether the upstream thread still has the state on which both sides agreed: the recorded checkpoint,
+// the one with the mark, or at least an equal state with nothing pending.
 func (th *thread) agreed(st stateWire) bool {
 	if th.link.RemoteMark == "" {
 		return st.head() == th.link.RemoteCheckpoint || st.head() == ""
@@ -50,8 +50,8 @@ func (th *thread) agreed(st stateWire) bool {
 	return th.t.State != nil && rawjson.Equal(th.t.State.JSON(), st.Values)
 }
 
-// mark names the last checkpoint of an upstream run.
+// mark identifies the last checkpoint of an upstream run.
 func mark(run string, step int) string { return run + "@" + strconv.Itoa(step) }
 
-// markOf reports whether a mark names a checkpoint of the upstream run.
+// markOf reports whether text marks a checkpoint of the upstream run.
 func markOf(text, run string) bool { return run != "" && strings.HasPrefix(text, run+"@") }

@@ -11,9 +11,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// seed writes the whole local state into a fresh thread, as an update of the node that the client named as its author,
-// so that the graph goes on after it. If the client named none, or one that the graph does not have, it is an update of
-// the node that leads to the end. A server that refuses is given the state as part of the run's input.
+// seed writes the whole local state into a new thread, as an update of the node that the client named as its author, so
+// that the graph continues after it. If the client named none, or one that the graph does not have, it is an update of
+// the node that leads to the end. If the server refuses the update, the state becomes part of the run's input.
 func (th *thread) seed() error {
 	if rawjson.CountMembers(th.t.Graph.Values) == 0 {
 		return nil
@@ -35,12 +35,13 @@ func (th *thread) writeState(node string) error {
 	return th.b.http.writeJSON(th.ctx, http.MethodPost, path, stateUpdate{Values: th.t.Graph.Values, AsNode: node}, nil)
 }
 
-// refusedState reports whether the server has certainly not taken a state: written once more, it would be there twice.
+// refusedState reports whether the server has certainly not stored the state. Otherwise a second write would duplicate
+// it.
 func refusedState(err error) bool {
 	return upstream.Status(err) != 0 && !upstream.MayHaveActed(err)
 }
 
-// seedByInput puts the state into the run's input; refused is why it could not be written.
+// seedByInput adds the state to the run's input. refused is the error of writing it.
 func (th *thread) seedByInput(refused error) error {
 	input, ok := seededInput(th.t.Graph.Values, th.t.Input.Raw)
 	if !ok {
@@ -51,8 +52,8 @@ func (th *thread) seedByInput(refused error) error {
 	return nil
 }
 
-// seededInput is input with the state put in front of it: messages and files are joined, other keys are the input's own
-// where it has them.
+// seededInput returns the input combined with the state. Messages and files are joined. For other keys the input takes
+// precedence.
 func seededInput(values, input json.RawMessage) (json.RawMessage, bool) {
 	all, add := object(values), object(input)
 	if all == nil || (add == nil && len(input) > 0 && !bytes.Equal(bytes.TrimSpace(input), []byte("null"))) {

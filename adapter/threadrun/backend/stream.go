@@ -15,19 +15,19 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// stream is the event stream of a run. It is opened again where it breaks.
+// stream is the event stream of a run. It is reopened if it breaks.
 type stream struct {
 	*job
 	frames   *translator
 	body     io.ReadCloser   // nil when none is open
 	events   *sse.Reader     // of the body
-	after    string          // the id after which it was asked for; "" where it begins at its start
-	ctx      context.Context // of the stream that was opened last
+	after    string          // the id after which it continues; "" for the start
+	ctx      context.Context // of the newest stream
 	leave    context.CancelCauseFunc
 	rejoined bool // frames may have been missed
 }
 
-// open opens an event stream, which takes the place of the one before.
+// open opens an event stream and replaces the previous one.
 func (st *stream) open(method, path string, body any, lastID string) (*http.Response, error) {
 	st.ctx, st.leave = context.WithCancelCause(st.job.ctx)
 	st.after = lastID
@@ -38,15 +38,15 @@ func (st *stream) open(method, path string, body any, lastID string) (*http.Resp
 	return resp, err
 }
 
-// hear has the frames of an answer read next.
+// hear sets the stream whose frames are read next.
 func (st *stream) hear(resp *http.Response) {
 	st.body, st.events = resp.Body, sse.NewReader(resp.Body, int(st.b.up.Limits.Event))
 }
 
-// fromStart is the Last-Event-ID that asks LangGraph's servers for all frames of a run.
+// fromStart is the Last-Event-ID that requests all frames of a run from LangGraph's servers.
 const fromStart = "-1"
 
-// rejoin opens the stream of the run that is under way, after the last frame that was read.
+// rejoin reopens the stream of the active run, after the last frame.
 func (st *stream) rejoin() error {
 	st.rejoined = true
 	if st.link.RemoteRun == "" {
@@ -63,14 +63,14 @@ func (st *stream) rejoin() error {
 	return err
 }
 
-// read takes frames until the stream closes, or its run has ended. The stream is closed then.
+// read reads frames until the stream closes or its run has ended. Then it closes the stream.
 func (st *stream) read() error {
 	defer st.close()
 	told := &st.frames.told
 	told.open(st.after)
 	w := st.watch()
 	defer w.close()
-	if st.rejoined { // the run may have ended long ago, and no frame may come
+	if st.rejoined { // the run may have ended long ago, and no frame may follow
 		w.told.Store(true)
 		st.watchRun(w)
 	}
@@ -80,7 +80,7 @@ func (st *stream) read() error {
 		case err != nil:
 			return st.over(w, err)
 		case told.resumed.repeats(f):
-			w.frames.Add(1) // no sign of life of the run
+			w.frames.Add(1) // not a sign of activity of the run
 			continue
 		}
 		if err := st.handleFrame(w, f); err != nil {
@@ -89,7 +89,7 @@ func (st *stream) read() error {
 	}
 }
 
-// over is what the end of the stream means: nothing, where it was closed as it should be.
+// over interprets the end of the stream. It returns nil if the stream closed properly.
 func (st *stream) over(w *endWaiter, err error) error {
 	if w.ended() {
 		st.frames.told.over = true
@@ -101,13 +101,13 @@ func (st *stream) over(w *endWaiter, err error) error {
 	return st.unreadable(err)
 }
 
-// handleFrame tells what a frame says, and has the end of the run watched for.
+// handleFrame handles a frame and starts to watch for the end of the run.
 func (st *stream) handleFrame(w *endWaiter, f sse.Event) error {
 	st.alive()
 	if err := st.frames.frame(f); err != nil {
 		return err
 	}
-	ended := st.rejoined || st.frames.told.ending != endUntold // a stream that was gone back to may never tell it
+	ended := st.rejoined || st.frames.told.ending != endUntold // a reopened stream may never show it
 	w.noted(ended)
 	if st.frames.told.over {
 		w.leaveSoon()
@@ -131,7 +131,7 @@ func (st *stream) close() {
 	}
 }
 
-// unreadable is why a stream could not be read on.
+// unreadable returns the error of a stream that could not be read.
 func (st *stream) unreadable(err error) error {
 	if errors.Is(err, sse.ErrTooLong) {
 		return mapping.Errorf(mapping.TooLarge, mapping.CodeBadUpstream,
@@ -140,15 +140,15 @@ func (st *stream) unreadable(err error) error {
 	return st.b.http.failed(&upstream.Call{Method: http.MethodGet, Path: "its event stream"}, st.b.http.to.Broken(st.job.ctx, err))
 }
 
-// backoff counts how often a stream was gone back to without a new frame.
+// backoff counts how often a stream was reopened without a new frame.
 type backoff struct {
-	failures int    // in a row: of opening it, of reading it, of asking how the run stands
-	silences int    // times in a row that it brought nothing
-	lastID   string // the newest SSE id at the time before
+	failures int    // consecutive failures of opening, reading or asking for the run
+	silences int    // consecutive streams without new frames
+	lastID   string // the newest SSE id of the previous time
 }
 
-// nextPause is the pause before the stream is opened again; false: there were too many failures. A stream that closed
-// after it had brought something is gone back to at once.
+// nextPause returns the pause before the stream is reopened, or false after too many failures. A stream that closed
+// after a new frame is reopened at once.
 func (b *backoff) nextPause(pauses []time.Duration, lastID string, failed bool) (time.Duration, bool) {
 	if lastID != b.lastID {
 		b.failures, b.silences = 0, 0
@@ -169,7 +169,7 @@ func (b *backoff) nextPause(pauses []time.Duration, lastID string, failed bool) 
 	return pauses[b.failures-1], true
 }
 
-// mayPass reports whether an error may be over in a moment.
+// mayPass reports whether an error may be temporary.
 func mayPass(err error) bool { return upstream.MayPass(err) || upstream.Status(err) >= 500 }
 
 func orSilent(err error) error {
@@ -179,7 +179,7 @@ func orSilent(err error) error {
 	return errors.New("its stream closes while the run goes on")
 }
 
-// stream opens an event stream. lastID, where not empty, is sent as Last-Event-ID.
+// stream opens an event stream. A non-empty lastID is sent as Last-Event-ID.
 func (c *client) stream(ctx context.Context, method, path string, body any, lastID string) (*http.Response, error) {
 	call := &upstream.Call{Method: method, Path: path, Operation: upstream.OpRun, Accept: "text/event-stream"}
 	if lastID != "" {

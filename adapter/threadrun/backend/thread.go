@@ -13,20 +13,20 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// profileForked marks the link of a thread on which a run was started from an older checkpoint. Version 1.4.6 of the
-// JavaScript server keeps that checkpoint in the thread's configuration and starts every later run there too, unless
-// the run says otherwise.
+// profileForked marks the link of a thread on which a run started from an older checkpoint. Version 1.4.6 of the
+// JavaScript server stores that checkpoint in the thread's configuration and starts every later run there, too, unless
+// the run names another.
 const profileForked = "forked"
 
-// thread sees to the upstream thread that a run works on.
+// thread prepares the upstream thread of a run.
 type thread struct {
 	*job
 	names    *names
-	replaced bool // a fresh thread stands in for one that was lost
+	replaced bool // a new thread replaces one that was lost
 }
 
-// open makes sure of an upstream thread that holds what our thread holds. It costs nothing for a new thread, which the
-// run's own request makes, and one read for a thread that was used before.
+// open ensures that an upstream thread has the state of our thread. It costs nothing for a new thread, which the run's
+// own request creates, and one read for a thread that was used before.
 func (th *thread) open() error {
 	found, err := th.findFork()
 	switch {
@@ -41,8 +41,8 @@ func (th *thread) open() error {
 	return th.catchUp()
 }
 
-// fresh makes a thread of its own for this run and puts our state into it. Its id is made from the run's, so that
-// making it twice, after an answer that was lost, makes one thread.
+// fresh creates a separate thread for this run and writes our state into it. Its id is derived from the run's, so a
+// repeated creation after a lost answer creates one thread.
 func (th *thread) fresh() error {
 	if th.t.Resume {
 		return mapping.Errorf(mapping.Upstream, mapping.CodeIncompatibleState,
@@ -62,7 +62,7 @@ func (th *thread) fresh() error {
 	return th.seed()
 }
 
-// make makes the thread of the link.
+// make creates the thread of the link.
 func (th *thread) make() error {
 	body := threadCreate{ID: th.link.Remote, IfExists: "do_nothing", Metadata: th.metadata()}
 	var made threadWire
@@ -76,16 +76,15 @@ func (th *thread) make() error {
 	return nil
 }
 
-// makeFirst makes the thread by itself, on a server that does not do so on the way.
+// makeFirst creates the thread separately, on a server that does not create it with the run.
 func (th *thread) makeFirst() error {
 	th.origin = threadCameFirst
 	return th.make()
 }
 
-// mayComeWithRun reports whether the run's own request can make the thread (if_not_exists "create"). Servers then give
-// the run's metadata to the thread, and the thread's to every later run, so that it must say nothing that only this run
-// means; a state has to be there before the run; and the runs of one lockstep run could not be told from those of
-// others.
+// mayComeWithRun reports whether the run's own request can create the thread (if_not_exists "create"). Servers then
+// copy the run's metadata to the thread and to every later run, so it must not contain anything specific to this run. A
+// state has to exist before the run, and the runs of a lockstep run could not be distinguished from those of others.
 func (th *thread) mayComeWithRun() bool {
 	meta := th.t.Run.Metadata
 	if th.t.OneStep || th.b.separate.Load() || rawjson.CountMembers(th.t.Graph.Values) > 0 || rawjson.CountMembers(meta) > len(bridgeKeys)+1 {
@@ -102,7 +101,7 @@ func (th *thread) mayComeWithRun() bool {
 	return true
 }
 
-// create may be sent again where the thread may have been made: the id is ours.
+// create may be repeated if the thread may already exist, since the id is ours.
 func (th *thread) create(body threadCreate, made *threadWire) error {
 	err := th.b.http.writeJSON(th.ctx, http.MethodPost, "/threads", body, made)
 	if upstream.MayHaveActed(err) && th.ctx.Err() == nil {
@@ -111,7 +110,7 @@ func (th *thread) create(body threadCreate, made *threadWire) error {
 	return err
 }
 
-// id names a fresh thread: one name for the same run, the same attempt, and the same thread that it stands in for.
+// id returns the id of a new thread. It is the same for the same run, attempt, and replaced thread.
 func (th *thread) id() string {
 	name := "thread/" + strconv.Itoa(th.t.Run.Attempt)
 	if th.link.Remote != "" {
@@ -120,7 +119,7 @@ func (th *thread) id() string {
 	return mapping.MessageID(th.t.Run.ID, name)
 }
 
-// metadata is what a thread that is made for this one is marked with.
+// metadata returns the metadata of a new upstream thread.
 func (th *thread) metadata() json.RawMessage {
 	meta := map[string]json.RawMessage{threadKey: quoted(th.t.Thread.ID)}
 	if th.target.graph != "" {
@@ -129,7 +128,7 @@ func (th *thread) metadata() json.RawMessage {
 	return textOf(meta)
 }
 
-// head reads the state of an upstream thread.
+// head reads the newest state of an upstream thread.
 func (b *backend) head(ctx context.Context, thread string) (st stateWire, err error) {
 	path := threadPath(thread) + "/state"
 	err = b.http.getJSON(ctx, path, &st)

@@ -9,46 +9,45 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// errRunEnded is the cause of a stream that was closed here: its run had ended, or the server said that the stream is
-// over.
+// errRunEnded is the cause of a stream that was closed here because its run had ended or the server announced its end.
 var errRunEnded = errors.New("the run has ended, though its stream was still open")
 
-// When a watch asks how the run stands: so long after the frames of an end, and then after each answer that it goes on.
-// A server that closes its streams at the end is not asked.
+// The times at which a watch asks for the run: after the frames of an end, and then after each answer that it is
+// active. A server that closes its streams at the end is not asked.
 const (
 	firstLook = 10 * time.Millisecond
 	lastLook  = time.Second
 )
 
-// quietFor is how long a stream is read on after its run has ended, at the least.
+// quietFor is the minimum time to read a stream after its run has ended.
 const quietFor = 20 * time.Millisecond
 
-// endWaiter closes a stream whose run has ended. Servers may keep it open: version 1.4.6 of the JavaScript one does so
-// for half a second, in which the thread would be busy though its question is asked. It begins to ask when the frames
-// told an end. Frames may still be on their way when the server says that the run has ended, so the stream is left when
-// it has been quiet for as long as that answer took.
+// endWaiter closes a stream whose run has ended. Servers may keep it open: version 1.4.6 of the JavaScript server does
+// so for half a second, in which the thread would be busy although its question is open. It starts to ask when the
+// frames show an end. Frames may still be in transit when the server reports the end, so the stream is closed after it
+// was quiet for as long as that answer took.
 type endWaiter struct {
 	b      *backend
 	ctx    context.Context // of the stream
 	leave  context.CancelCauseFunc
 	frames atomic.Int64
 	told   atomic.Bool
-	asking chan struct{} // closed when the goroutine has ended; nil: not begun
-	soon   *time.Timer   // closes a stream that is over; nil: not begun
+	asking chan struct{} // closed when the goroutine has ended; nil if not started
+	soon   *time.Timer   // closes a stream that is over; nil if not started
 }
 
-// watch watches the stream that was opened last. It must be closed.
+// watch watches the newest stream. The caller must close it.
 func (st *stream) watch() *endWaiter {
 	return &endWaiter{b: st.b, ctx: st.ctx, leave: st.leave}
 }
 
-// noted notes that a frame was read; told: it and those before it tell an end.
+// noted records a frame. told means that the frames so far show an end.
 func (w *endWaiter) noted(told bool) {
 	w.frames.Add(1)
 	w.told.Store(told)
 }
 
-// watchRun asks from now on how the run at a path stands.
+// watchRun starts to ask for the run at a path.
 func (w *endWaiter) watchRun(run string) {
 	if w.asking == nil {
 		w.asking = make(chan struct{})
@@ -56,7 +55,7 @@ func (w *endWaiter) watchRun(run string) {
 	}
 }
 
-// leaveSoon closes the stream unless the server does.
+// leaveSoon closes the stream unless the server does so first.
 func (w *endWaiter) leaveSoon() {
 	if w.soon == nil {
 		w.soon = time.AfterFunc(quietFor, func() { w.leave(errRunEnded) })
@@ -94,7 +93,7 @@ func (w *endWaiter) pollRun(run string) {
 	}
 }
 
-// quiet waits until no frame has come for so long; false when the stream was closed before.
+// quiet waits until no frame has come for d. It returns false if the stream was closed before.
 func (w *endWaiter) quiet(d time.Duration) bool {
 	for {
 		before := w.frames.Load()

@@ -8,9 +8,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// This file is what a thread/run server sends and is sent, as far as the backend reads or writes it. Field names follow
-// the LangGraph Server API (routes /assistants, /threads, /threads/{thread_id}/runs) and the Agent Protocol 0.1.6
-// OpenAPI document (routes /agents, /runs).
+// This file has the data exchanged with a thread/run server, as far as the backend reads or writes it. Field names
+// follow the LangGraph Server API (routes /assistants, /threads, /threads/{thread_id}/runs) and the Agent Protocol
+// 0.1.6 OpenAPI document (routes /agents, /runs).
 
 // assistantWire is an entry of POST /assistants/search.
 type assistantWire struct {
@@ -33,21 +33,21 @@ type threadWire struct {
 	ID string `json:"thread_id"`
 }
 
-// runWire is the part of a run that is read. Servers of the Agent Protocol know no status "running". Created is
-// compared as text: it is in UTC. Metadata is nil where the server does not repeat it (Aegra).
+// runWire is the part of a run that is read. Servers of the Agent Protocol have no status "running". Created is
+// compared as text, since it is in UTC. Metadata is nil if the server does not return it (Aegra).
 type runWire struct {
 	ID       string   `json:"run_id"`
 	Thread   string   `json:"thread_id"`
 	Status   string   `json:"status"`
 	Created  string   `json:"created_at"`
 	Error    string   `json:"error"`
-	OldError string   `json:"error_message"` // Aegra's name for it
+	OldError string   `json:"error_message"` // Aegra's name of the error
 	Metadata *runMark `json:"metadata"`
 }
 
 func (r runWire) active() bool { return r.Status == "pending" || r.Status == "running" }
 
-// ours is the id of the bridge's run that the upstream run was made for; "" where it is not known to be one of ours.
+// ours returns the id of the bridge's run for which the upstream run was created, or "" if that is unknown.
 func (r runWire) ours() string {
 	if r.Metadata == nil {
 		return ""
@@ -55,24 +55,24 @@ func (r runWire) ours() string {
 	return r.Metadata.RunID
 }
 
-// runMark is what the bridge writes into the metadata of an upstream run. The values are flat, because some servers
-// refuse nested ones (Aegra). Old is what versions of the bridge before that wrote.
+// runMark is the bridge's part of the metadata of an upstream run. The values are flat, because some servers refuse
+// nested ones (Aegra). Old is the form of earlier versions of the bridge.
 type runMark struct {
 	RunID string `json:"apbridge_run_id"`
-	First string `json:"apbridge_first_run_id"` // the run whose request made the thread
+	First string `json:"apbridge_first_run_id"` // the run whose request created the thread
 	Old   struct {
 		First string `json:"run_id"`
 	} `json:"apbridge"`
 }
 
-// inherited reports whether the mark may be that of the thread: servers hand the metadata of the request that made a
-// thread down to all its runs.
+// inherited reports whether the mark may be that of the thread. Servers copy the metadata of the request that created a
+// thread to all its runs.
 func (r runWire) inherited() bool {
 	m := r.Metadata
 	return m != nil && m.RunID != "" && (m.RunID == m.First || m.RunID == m.Old.First)
 }
 
-// stateWire is GET /threads/{thread_id}/state.
+// stateWire is the answer of GET /threads/{thread_id}/state.
 type stateWire struct {
 	Values     json.RawMessage `json:"values"`
 	Next       []string        `json:"next"`
@@ -83,7 +83,7 @@ type stateWire struct {
 	} `json:"checkpoint"`
 }
 
-// head is the id of the checkpoint, "" on a thread without any.
+// head returns the id of the checkpoint, or "" for a thread without any.
 func (s stateWire) head() string {
 	if s.Checkpoint == nil {
 		return ""
@@ -98,12 +98,12 @@ type checkpointWire struct {
 	Next     []string        `json:"next"`
 }
 
-// checkpointMeta is what is read of a checkpoint's metadata.
+// checkpointMeta is the part of a checkpoint's metadata that is read.
 type checkpointMeta struct {
 	Source string `json:"source"`
 	Step   int    `json:"step"`
 	RunID  string `json:"run_id"`
-	Ours   string `json:"apbridge_run_id"` // the bridge's run, which it wrote into the metadata of the agent's
+	Ours   string `json:"apbridge_run_id"` // the id of the bridge's run, from the metadata of the agent's run
 }
 
 // taskWire is an entry of a state's tasks, and the data of a tasks frame.
@@ -112,13 +112,13 @@ type taskWire struct {
 	Name       string          `json:"name"`
 	Interrupts []interruptWire `json:"interrupts"`
 	Error      json.RawMessage `json:"error"`
-	// Checkpoint says, in a state, which namespace the task's graph has, if the task is one.
+	// Checkpoint has, in a state, the namespace of the task's graph, if the task is one.
 	Checkpoint *struct {
 		NS string `json:"checkpoint_ns"`
 	} `json:"checkpoint"`
 }
 
-// within is the namespace of the task's graph; "" where it is none.
+// within returns the namespace of the task's graph, or "" if it is none.
 func (t taskWire) within() string {
 	if t.Checkpoint == nil {
 		return ""
@@ -133,14 +133,14 @@ type interruptWire struct {
 	Value json.RawMessage `json:"value"`
 	NS    []string        `json:"ns"`
 	When  string          `json:"when"`
-	// Schema is the JSON schema of the answer; servers since LangGraph 1.2.12 and 1.4.18 (JavaScript).
+	// Schema is the JSON schema of the answer. Servers send it since LangGraph 1.2.12 and 1.4.18 (JavaScript).
 	Schema json.RawMessage `json:"response_schema"`
 }
 
-// id is "" where the server gives questions none.
+// id returns "" if the server gives questions no id.
 func (w interruptWire) id() string { return cmp.Or(w.ID, w.OldID) }
 
-// question is the wire's question under an id, of a state task and a graph within, which may not be known.
+// question returns the question with an id, a state task and an inner graph, which may be unknown.
 func (w interruptWire) question(id, task, within string) mapping.Interrupt {
 	return mapping.Interrupt{ID: id, Value: orNull(w.Value), Task: task, NS: w.NS, Within: within, When: w.When, Schema: w.Schema, Nameless: w.id() == ""}
 }
@@ -199,7 +199,7 @@ type stateUpdate struct {
 	Checkpoint *pointWire      `json:"checkpoint,omitempty"`
 }
 
-// runCreate is the body of POST /threads/{thread_id}/runs/stream. Input is always written: null means "go on".
+// runCreate is the body of POST /threads/{thread_id}/runs/stream. Input is always written; null means "continue".
 type runCreate struct {
 	Assistant       string          `json:"assistant_id"`
 	Input           json.RawMessage `json:"input,omitempty"`
@@ -220,21 +220,20 @@ type runCreate struct {
 	Durability      json.RawMessage `json:"durability,omitempty"`
 }
 
-// pointWire names a checkpoint, by its id or as the newest of its namespace; that of the root graph is "".
+// pointWire names a checkpoint by its id, or as the newest of its namespace. The root graph's namespace is "".
 type pointWire struct {
 	ID string `json:"checkpoint_id,omitempty"`
 	NS string `json:"checkpoint_ns"`
 }
 
-// at has the run begin at a checkpoint. There are two fields for that in LangGraph's API; Aegra knows the second one
-// alone.
+// at sets the checkpoint at which the run begins. LangGraph's API has two fields for that; Aegra only knows the second.
 func (r *runCreate) at(checkpoint string) {
 	if checkpoint != "" {
 		r.CheckpointID, r.Checkpoint = checkpoint, &pointWire{ID: checkpoint}
 	}
 }
 
-// saysNothing reports whether the request only asks to go on.
+// saysNothing reports whether the request only asks to continue.
 func (r *runCreate) saysNothing() bool {
 	return rawjson.IsNull(r.Input) && r.Command == nil && r.CheckpointID == ""
 }

@@ -13,19 +13,6 @@ func RequestFields() []mapping.RequestField {
 	return slices.Concat(runRequestFields(), foundLost(), threadRequestFields(), otherRequestFields())
 }
 
-// namesOfFields are what messages call meanings on this face: its fields, and its requests where no field alone says
-// it.
-var namesOfFields = ownNames()
-
-func ownNames() mapping.Names {
-	names := mapping.NamesOf(RequestFields())
-	names[mapping.CapStrategy] = "multitask_strategy"
-	names[mapping.CapExisting] = "if_exists do_nothing"
-	names[mapping.CapState] = "POST /threads/{thread_id}/state"
-	names[mapping.CapAssistant] = "POST /assistants"
-	return names
-}
-
 // RequestForRun is the kind of request that makes a run.
 const RequestForRun = "run"
 

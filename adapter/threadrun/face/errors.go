@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/threadrun/protocol"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"go.uber.org/zap"
@@ -31,7 +32,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	adapter.SetRetryAfter(w.Header(), e)
 	w.Header().Del("Content-Location")
 	w.Header().Del("Location")
-	reply(w, status, errorBody(e.In(namesOfFields)))
+	reply(w, status, errorBody(e))
 }
 
 // Refusal returns an error's body for what is refused before the face.
@@ -44,7 +45,7 @@ func errorBody(e *mapping.Error) []byte {
 		detail = nil
 	}
 	var out rawjson.Writer
-	out.Open('{').Key("code").Text(e.Code).Key("message").Text(e.Message).Key("detail").Raw(detail, "null").Close('}')
+	out.Open('{').Key("code").Text(e.Code).Key("message").Text(protocol.MessageOf(e)).Key("detail").Raw(detail, "null").Close('}')
 	return out.Bytes
 }
 

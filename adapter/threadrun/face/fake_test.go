@@ -307,18 +307,6 @@ func (f *fake) UpdateState(_ context.Context, id string, u adapter.StateUpdate) 
 	return mapping.Checkpoint{ID: uuid(52)}, nil
 }
 
-func (f *fake) DeleteHistory(_ context.Context, id string) (int, error) {
-	if _, ok := f.threads[id]; !ok {
-		return 0, notFound(mapping.CodeThreadNotFound, "thread")
-	}
-	f.note("states.forget")
-	return 2, nil
-}
-
-func (f *fake) FindRepeatedRun(context.Context, *adapter.RunRequest) (*adapter.Started, error) {
-	return nil, nil
-}
-
 func (f *fake) StartRun(_ context.Context, n *adapter.RunRequest) (*adapter.Started, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

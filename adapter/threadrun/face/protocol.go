@@ -21,7 +21,6 @@ func (s protocolRoutes) protocol() *protocol.Server {
 	return &protocol.Server{
 		Service: s.svc, Start: s.startRun, Log: s.log, Heartbeat: s.beat(),
 		Depth: s.face.Limits.MaxJSONDepth, Message: int64(s.face.Limits.Body),
-		Names: namesOfFields,
 	}
 }
 

@@ -13,34 +13,34 @@ const (
 	blockText      = "text"
 	blockReasoning = "reasoning"
 	blockCall      = "tool_call"
-	blockWhole     = "" // any other: told at once
+	blockWhole     = "" // any other kind; emitted at once
 )
 
 // block is one block of a message's content.
 type block struct {
 	kind, key string
 	index     int
-	text      strings.Builder // or the arguments of a call, as JSON
+	text      strings.Builder // or the JSON arguments of a call
 	id, name  string          // of a call
-	args      jsonDepth       // of a call that comes in pieces
+	args      jsonDepth       // of a call that arrives in pieces
 	whole     json.RawMessage
-	atOnce    bool // it came at once
+	atOnce    bool // it arrived at once
 	begun     bool
-	told      int // bytes of the text
+	told      int // bytes of text that were emitted
 }
 
-// isBroken reports whether the block is a call whose arguments are not whole.
+// isBroken reports whether the block is a call with incomplete arguments.
 func (b *block) isBroken() bool { return b.kind == blockCall && !b.args.ended }
 
-// become gives a call its arguments as they are in the end. Its end tells them, since they need not be spelled as the
-// pieces are.
+// become sets the final arguments of a call. They are emitted with its end, since they may be spelled differently from
+// the pieces.
 func (b *block) become(args json.RawMessage) {
 	b.text.Reset()
 	b.text.Write(args)
 	b.told, b.args.ended = len(args), true
 }
 
-// opening is the block when nothing of it has come.
+// opening returns the block without its content.
 func (b *block) opening() json.RawMessage {
 	w := &writer{spelling: Snake}
 	switch b.kind {
@@ -65,7 +65,7 @@ func (b *block) nameCall(w *writer) {
 	}
 }
 
-// final is the block when all of it has come.
+// final returns the complete block.
 func (b *block) final() json.RawMessage {
 	w := &writer{spelling: Snake}
 	switch b.kind {
@@ -78,7 +78,7 @@ func (b *block) final() json.RawMessage {
 	}
 }
 
-// finalCall is a call with its arguments, or one that is invalid where they are no object.
+// finalCall returns a call with its arguments, or an invalid call if they are not an object.
 func (b *block) finalCall(w *writer) json.RawMessage {
 	args := cmp.Or(strings.TrimSpace(b.text.String()), "{}")
 	if args[0] == '{' && rawjson.Valid([]byte(args)) {

@@ -2,13 +2,13 @@ package protocol
 
 import "slices"
 
-// blocks are the blocks of a message that have not ended. The first is being told. Blocks do not interleave (CDDL,
-// section 8), so the others wait until it ends: a call that comes in pieces when something came after it and its
-// arguments are whole, at the latest with the message.
+// blocks are the blocks of a message that have not ended. The first one is being emitted. Blocks do not interleave
+// (CDDL, section 8), so the others wait until it ends. A call that arrives in pieces ends when its arguments are
+// complete and something followed it, or else with the message.
 type blocks struct {
 	open   []*block
-	count  int             // with those that have ended
-	closed map[string]bool // keys of calls, and "id" with their ids
+	count  int             // including those that have ended
+	closed map[string]bool // keys of calls that have ended, and "id" with their ids
 }
 
 func (bs *blocks) add(b *block) *block {
@@ -18,7 +18,7 @@ func (bs *blocks) add(b *block) *block {
 	return b
 }
 
-// shift takes the first block away, which has ended.
+// shift removes the first block, which has ended.
 func (bs *blocks) shift() {
 	b := bs.open[0]
 	bs.open = bs.open[1:]
@@ -27,7 +27,7 @@ func (bs *blocks) shift() {
 	}
 }
 
-// last is the last block, where it has a key; else nil.
+// last returns the last block if it has the key, or nil.
 func (bs *blocks) last(key string) *block {
 	if n := len(bs.open); n > 0 && bs.open[n-1].key == key {
 		return bs.open[n-1]
@@ -35,7 +35,7 @@ func (bs *blocks) last(key string) *block {
 	return nil
 }
 
-// lastKey is the key of the last block if it is of that kind; else the kind.
+// lastKey returns the key of the last block if it is of that kind, or else the kind.
 func (bs *blocks) lastKey(kind string) string {
 	if n := len(bs.open); n > 0 && bs.open[n-1].kind == kind {
 		return bs.open[n-1].key
@@ -43,7 +43,7 @@ func (bs *blocks) lastKey(kind string) string {
 	return kind
 }
 
-// broken is the call of that id whose arguments are not whole; nil if there is none.
+// broken returns the call with the id if its arguments are incomplete, or nil.
 func (bs *blocks) broken(id string) *block {
 	for _, b := range bs.open {
 		if b.isBroken() && !b.atOnce && b.id == id {
@@ -53,8 +53,8 @@ func (bs *blocks) broken(id string) *block {
 	return nil
 }
 
-// call is the call that a piece with a key belongs to; nil where there is none. Some agents have all calls come under
-// the same index, each with an id of its own (merge_lists in langchain_core).
+// call returns the call that a piece with the key belongs to, or nil. Some agents send all calls with the same index
+// and different ids (merge_lists in langchain_core).
 func (bs *blocks) call(key, id string) *block {
 	for _, b := range slices.Backward(bs.open) {
 		if b.key == key && (id == "" || b.id == "" || b.id == id) {
@@ -64,7 +64,7 @@ func (bs *blocks) call(key, id string) *block {
 	return nil
 }
 
-// isTold reports whether a piece belongs to a call that has ended. Nothing can belong to arguments that are whole.
+// isTold reports whether a piece belongs to a call that has ended. Complete arguments accept no further piece.
 func (bs *blocks) isTold(key, id string) bool {
 	if id != "" {
 		return bs.closed["id"+id]
@@ -72,7 +72,7 @@ func (bs *blocks) isTold(key, id string) bool {
 	return bs.closed[key]
 }
 
-// hasCall reports whether there is a call of that id, told or not.
+// hasCall reports whether there is a call with the id, ended or not.
 func (bs *blocks) hasCall(id string) bool {
 	is := func(b *block) bool { return b.kind == blockCall && b.id == id }
 	return bs.closed["id"+id] || slices.ContainsFunc(bs.open, is)

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// The channels that events are on (CDDL, section 5).
+// The channels of events (CDDL, section 5).
 const (
 	channelValues      = "values"
 	channelUpdates     = "updates"
@@ -25,7 +25,7 @@ var channels = []string{
 	channelCheckpoints, channelTasks, channelCustom,
 }
 
-// namedCustom is what a channel begins with that has the custom events of one name.
+// namedCustom begins the name of a channel for custom events of one name.
 const namedCustom = channelCustom + ":"
 
 // knownChannel reports whether a client may ask for the channel.
@@ -33,15 +33,15 @@ func knownChannel(name string) bool {
 	return slices.Contains(channels, name) || len(name) > len(namedCustom) && strings.HasPrefix(name, namedCustom)
 }
 
-// filter is what a client wants to see of a thread's events.
+// filter selects a thread's events.
 type filter struct {
 	channels   []string
-	namespaces [][]string // prefixes; none: all
-	depth      int        // below a prefix; -1: any
-	since      int64      // a sequence number: only what comes after it
+	namespaces [][]string // prefixes; all if empty
+	depth      int        // levels below a prefix; -1 for any
+	since      int64      // only events with greater numbers
 }
 
-// mostFiltered is how many channels and namespaces a filter may have: each event is compared with all of them.
+// mostFiltered bounds the channels and namespaces of a filter, since each event is compared with all of them.
 const mostFiltered = 1000
 
 func (f *filter) tooLong() bool {
@@ -49,7 +49,7 @@ func (f *filter) tooLong() bool {
 }
 
 // readFilter reads channels, namespaces, depth, since and since_event_id (CDDL, EventStreamRequest and
-// SubscribeParams). Of since and since_event_id the later counts.
+// SubscribeParams). The later of since and since_event_id counts.
 func readFilter(p *params) (filter, error) {
 	f := filter{depth: -1}
 	list, ok := textsOf(p.get("channels"))
@@ -96,8 +96,9 @@ func (f *filter) onChannel(ev *event) bool {
 		ev.name != "" && slices.Contains(f.channels, namedCustom+ev.name)
 }
 
-// within reports whether an event is in one of the namespaces. The lifecycle of a plain node is only for a filter that
-// names a namespace below the root: LangGraph's servers send that of graphs alone, and SDKs take each for one.
+// within reports whether an event is in one of the namespaces. The lifecycle of a plain node only matches a filter that
+// names a namespace below the root. LangGraph's servers send the lifecycle of graphs alone, and SDKs take each one for
+// a graph.
 func (f *filter) within(ev *event) bool {
 	if len(f.namespaces) == 0 {
 		return !ev.plain
@@ -107,7 +108,7 @@ func (f *filter) within(ev *event) bool {
 	})
 }
 
-// isPrefix reports whether a namespace begins with a prefix. A segment without ":" stands for all tasks of that node
+// isPrefix reports whether a namespace begins with a prefix. A segment without ":" matches all tasks of that node
 // (langgraph, stream/namespace).
 func isPrefix(prefix, namespace []string) bool {
 	if len(prefix) > len(namespace) {
@@ -122,7 +123,7 @@ func isPrefix(prefix, namespace []string) bool {
 	return true
 }
 
-// invalid is the error for what a client cannot have meant.
+// invalid returns the error for an invalid request.
 func invalid(format string, args ...any) *mapping.Error {
 	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, format, args...)
 }

@@ -11,9 +11,9 @@ import (
 // checkpoints emits checkpoints. Clients pair each with the values that follow it.
 type checkpoints struct {
 	*emitter
-	step    int               // of the newest checkpoint, as it is emitted
-	turn    string            // the checkpoint at which the newest one's turn began
-	turnsOf map[string]string // by checkpoints: that of what comes after them
+	step    int               // that of the newest checkpoint, as emitted
+	turn    string            // the checkpoint at which the current turn began
+	turnsOf map[string]string // the beginning of the turn after each checkpoint
 }
 
 func newCheckpoints(out *emitter) *checkpoints {
@@ -34,22 +34,22 @@ func (p *checkpoints) note(cp *mapping.Checkpoint) {
 	}
 }
 
-// awaitsInput reports whether a graph has not taken its input yet at a checkpoint. It takes the same one again in a run
-// without an input, and another one in its place.
+// awaitsInput reports whether a graph at the checkpoint has not processed its input yet. A run without an input
+// processes it again, and a run with another input replaces it.
 func awaitsInput(cp *mapping.Checkpoint) bool {
 	return len(cp.Next) == 1 && cp.Next[0] == rule.StartNode
 }
 
-// noteAll notes checkpoints that are not emitted.
+// noteAll records checkpoints that are not emitted.
 func (p *checkpoints) noteAll(list []mapping.Checkpoint) {
 	for i := range list {
 		p.note(&list[i])
 	}
 }
 
-// emitPoint emits the newest checkpoint. SDKs fork at its parent, to have a person's message replaced and to have an
-// answer made again. They take it for the parent of every message in the values (up to 1.11), or of the new ones (from
-// 1.15 on). So they are told where the turn began, which serves both.
+// emitPoint emits the newest checkpoint. SDKs fork at its parent to replace a person's message or to regenerate an
+// answer. They treat it as the parent of every message in the values (up to 1.11), or of the new ones (from 1.15 on).
+// So the parent is the beginning of the turn, which works for both.
 func (p *checkpoints) emitPoint(cp *mapping.Checkpoint) {
 	step, turn := p.step, p.turn
 	p.send(channelCheckpoints, nil, func(w *writer) {
@@ -62,13 +62,13 @@ func (p *checkpoints) emitPoint(cp *mapping.Checkpoint) {
 	})
 }
 
-// Sources of checkpoints, as package mapping has them.
+// Sources of checkpoints in package mapping.
 const (
 	sourceInput = "input"
 	sourceLoop  = "loop"
 )
 
-// sourceOf is where a checkpoint comes from, in the protocol's words.
+// sourceOf returns the protocol's name for the source of a checkpoint.
 func sourceOf(source string) string {
 	switch source {
 	case sourceInput, "update", "fork":

@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// chunk passes on what a thread/run agent told in a mode whose meaning the bridge does not need. A frame whose name is
-// no mode is a custom event of that name.
+// chunk passes on a frame of a thread/run agent in a mode that the bridge does not interpret. A frame whose name is not
+// a mode is a custom event with that name.
 func (v *runView) chunk(e *state.Entry) {
 	name, ns := e.Head.Name, e.Head.NS
 	switch {
@@ -21,7 +21,7 @@ func (v *runView) chunk(e *state.Entry) {
 		v.tree.reachNode(v.out, ns)
 		tools{v.out}.frame(ns, e)
 	case name == channelValues || name == channelUpdates || name == channelCheckpoints:
-		if len(ns) > 0 { // those of the root are events of other kinds
+		if len(ns) > 0 { // at the root, other kinds of events have them
 			v.tree.reach(v.out, ns)
 			if data := withoutQuestions(e.Data); len(data) == len(e.Data) || rawjson.CountMembers(data) > 0 {
 				v.out.send(name, ns, func(w *writer) { w.Raw(data, "{}") })
@@ -33,10 +33,10 @@ func (v *runView) chunk(e *state.Entry) {
 	}
 }
 
-// questionsKey is the member under which LangGraph puts questions into values and updates.
+// questionsKey is LangGraph's member for questions in values and updates.
 const questionsKey = "__interrupt__"
 
-// withoutQuestions is a state without the questions in it, which are events of their own.
+// withoutQuestions removes the questions from a state. They are separate events.
 func withoutQuestions(data json.RawMessage) json.RawMessage {
 	if rawjson.Get(data, questionsKey) == nil {
 		return data
@@ -48,7 +48,7 @@ func withoutQuestions(data json.RawMessage) json.RawMessage {
 	return values
 }
 
-// task is a task of the graph that begins or is done.
+// task handles a task of the graph that begins or ends.
 func (v *runView) task(ns []string, data json.RawMessage) {
 	v.tree.reach(v.out, ns)
 	v.out.send(channelTasks, ns, func(w *writer) { w.Raw(data, "null") })
@@ -62,7 +62,7 @@ func (v *runView) task(ns []string, data json.RawMessage) {
 	}
 }
 
-// taskBegins and taskEnds tell of a step of a task/step agent, which the bridge is the graph of.
+// taskBegins and taskEnds handle a step of a task/step agent, which is a node of the bridge's graph.
 func (v *runView) taskBegins(e *state.Entry) {
 	v.out.send(channelTasks, e.Head.NS, func(w *writer) {
 		w.open().text("id", taskID(e)).text("name", e.Head.Node).Key("input")
@@ -84,7 +84,7 @@ func (v *runView) taskEnds(e *state.Entry) {
 	})
 }
 
-// taskID is the id of the task that ran: it stood in the checkpoint before this one.
+// taskID returns the id of the task that ran. It is in the checkpoint before this one.
 func taskID(e *state.Entry) string {
 	if e.Head.Checkpoint == nil {
 		return mapping.StateTaskID("")

@@ -12,15 +12,15 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Reply is the answer to a command: its envelope, what could not be carried of a run that it started, and the names of
-// members that mean nothing, as in body.IgnoredHeader.
+// Reply is the answer to a command: its envelope, the losses of a run that it started, and the names of ignored
+// members, as in body.IgnoredHeader.
 type Reply struct {
 	Body    []byte
 	Losses  []mapping.Loss
 	Ignored string
 }
 
-// command is a command under way.
+// command is a command in progress.
 type command struct {
 	*params // of the command
 	subject
@@ -28,14 +28,14 @@ type command struct {
 	id      json.RawMessage
 	method  string
 	losses  []mapping.Loss
-	ignored http.Header // body.IgnoredHeader alone
-	before  int64       // through, when it was read
+	ignored http.Header // only body.IgnoredHeader
+	before  int64       // the number from through
 }
 
-// operation carries a command out and returns what writes its result.
+// operation executes a command and returns a function that writes its result.
 type operation func(c *command) (result func(w *writer), err error)
 
-// operations are the commands that need no connection of their own (CDDL, CommandData), and the right that each needs.
+// operations are the commands that need no connection (CDDL, CommandData), and the right for each.
 var operations = map[string]struct {
 	carry operation
 	need  string
@@ -49,21 +49,21 @@ var operations = map[string]struct {
 	"agent.getTree":         {(*command).agentGetTree, mapping.RightRead},
 }
 
-// verbs are what those commands do that do more than read.
+// verbs are the audit verbs of the commands that do more than read.
 var verbs = map[string]mapping.Verb{
 	"run.start": mapping.Created, "input.respond": mapping.Answered, "input.inject": mapping.Changed, "state.fork": mapping.Changed,
 }
 
-// kinds are what those commands do it to.
+// kinds are the kinds of objects that those commands change.
 var kinds = map[string]string{"run.start": "run", "input.respond": "run", "input.inject": "state", "state.fork": "state"}
 
-// overConnection are the commands that are about a WebSocket's subscriptions.
+// overConnection lists the commands about the subscriptions of a WebSocket.
 var overConnection = map[string]bool{
 	"subscription.subscribe": true, "subscription.unsubscribe": true, "subscription.reconnect": true,
 }
 
-// Command carries out one command for a thread. What is wrong with the command is told in the reply; an error is what
-// is wrong with the request, or with the bridge.
+// Command executes one command for a thread. Errors of the command are in the reply. It returns an error if the request
+// is invalid or the bridge failed.
 func (s *Server) Command(ctx context.Context, thread string, header http.Header, raw json.RawMessage) (Reply, error) {
 	c, err := s.read(ctx, thread, raw)
 	if err != nil {
@@ -74,8 +74,8 @@ func (s *Server) Command(ctx context.Context, thread string, header http.Header,
 	return Reply{Body: answer, Losses: c.losses, Ignored: c.ignored.Get(body.IgnoredHeader)}, err
 }
 
-// read reads the envelope {id, method, params}, of a command that its sender has the right to. With an error comes as
-// much of the command as could be read: its id says what is refused.
+// read reads the envelope {id, method, params} and checks the caller's right. With an error it returns as much of the
+// command as could be read, since its id identifies the refusal.
 func (s *Server) read(ctx context.Context, thread string, raw json.RawMessage) (*command, error) {
 	c := &command{subject: subject{s, ctx, thread}, ignored: http.Header{}}
 	if len(raw) == 0 {
@@ -100,7 +100,7 @@ func (s *Server) read(ctx context.Context, thread string, raw json.RawMessage) (
 	return c, c.permitted()
 }
 
-// idOf is a command's id; nil of what has none.
+// idOf returns a command's id, or nil.
 func idOf(envelope json.RawMessage) json.RawMessage {
 	id := rawjson.Get(envelope, "id")
 	if _, ok := whole(id); !ok {
@@ -109,8 +109,8 @@ func idOf(envelope json.RawMessage) json.RawMessage {
 	return id
 }
 
-// idWithin is the id of what is refused for its form, such as a command that is nested too deeply. Over a WebSocket its
-// sender waits for an answer with the id, for ever.
+// idWithin returns the id of a malformed command, such as one that is nested too deeply. Over a WebSocket the sender
+// would otherwise wait forever for an answer with the id.
 func idWithin(raw json.RawMessage) json.RawMessage {
 	if !rawjson.Valid(raw) || rawjson.Kind(raw) != '{' {
 		return nil
@@ -118,19 +118,19 @@ func idWithin(raw json.RawMessage) json.RawMessage {
 	return idOf(raw)
 }
 
-// permitted asks for the right that the command needs. What is no command here needs that to read: its refusal tells
-// how far the thread has come.
+// permitted checks the right for the command. An unknown command requires the right to read, because its refusal
+// contains the position of the thread.
 func (c *command) permitted() error {
 	return mapping.PrincipalOf(c.ctx).Need(cmp.Or(operations[c.method].need, mapping.RightRead))
 }
 
-// malformed is answered 422, as the document has it (openapi.json, send_thread_streaming_command).
+// malformed returns the error for status 422, as documented (openapi.json, send_thread_streaming_command).
 func malformed() error {
 	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "A command is an object {id, method, params}: a whole number, a string, an object.")
 }
 
-// reply carries the command out and writes its envelope, spelled as the command was, or as usual where that does not
-// show.
+// reply executes the command and writes its envelope in the spelling of the command, or in the usual one if the command
+// does not show it.
 func (c *command) reply(run operation, usual Spelling) ([]byte, error) {
 	var result func(w *writer)
 	var err error
@@ -156,7 +156,7 @@ func (c *command) reply(run operation, usual Spelling) ([]byte, error) {
 		return successReply(c.id, result, meta, spelling), nil
 	}
 	if e := mapping.Classify(err); answers(e) {
-		return errorReply(c.id, e.In(c.s.Names), meta, spelling), nil
+		return errorReply(c.id, e, meta, spelling), nil
 	}
 	return nil, err
 }
@@ -176,14 +176,14 @@ func (c *command) carryOut(run operation) (func(w *writer), error) {
 	}
 }
 
-// through is up to where the thread's events are there by now; 0 for a thread that is not there yet. Clients take
-// questions up to there for old ones when they have sent a command.
+// through returns the number of the thread's newest event, or 0 for a thread that does not exist yet. After a command,
+// clients treat questions up to this number as old.
 func (s *Server) through(ctx context.Context, thread string) (int64, error) {
 	last, err := s.lastEntry(ctx, thread)
 	return through(last), err
 }
 
-// lastEntry is the last entry of the thread's log; 0 for a thread that is not there yet.
+// lastEntry returns the last entry of the thread's log, or 0 for a thread that does not exist yet.
 func (s *Server) lastEntry(ctx context.Context, thread string) (int64, error) {
 	at, err := s.Service.ThreadPosition(ctx, thread, adapter.Cursor{K: -1, Live: true})
 	if isNotFound(err) {

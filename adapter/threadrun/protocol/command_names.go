@@ -10,10 +10,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// ofRuns are the params of a command that starts a run (command.start).
+// ofRuns are the params of commands that start a run (command.start).
 var ofRuns = []string{"config", "metadata", "context", "langsmith_tracer", "interrupt_before", "interrupt_after", "multitask_strategy"}
 
-// taken are the params that commands have. The document allows further ones, which are named in the reply.
+// taken are the known params of commands. The document allows others, which are named in the reply.
 var taken = map[string][]string{
 	"run.start":             append([]string{"assistant_id", "input"}, ofRuns...),
 	"input.respond":         append([]string{"namespace", "interrupt_id", "response", "responses", "update", "goto"}, ofRuns...),
@@ -28,26 +28,26 @@ var taken = map[string][]string{
 	"subscription.reconnect":   {"run_id", "last_event_id", "subscriptions"},
 }
 
-// ofFilters are the params of what asks for events (EventStreamRequest, SubscribeParams).
+// ofFilters are the params of requests for events (EventStreamRequest, SubscribeParams).
 var ofFilters = []string{"channels", "namespaces", "depth", "since", "since_event_id"}
 
 // ofCommands are the members of a command's envelope.
 var ofCommands = []string{"id", "method", "params"}
 
-// note adds the names of unknown members to ignored, with a path before them. A name that is nearly that of a known
-// member which the object lacks is refused: a run that is started without its input would go on with the thread, and a
-// stream without its filter would tell everything.
+// note adds the names of unknown members to ignored, prefixed with a path. A name similar to a known member that the
+// object lacks is refused. A run without its misspelt input would continue the thread, and a stream without its filter
+// would contain everything.
 func (p *params) note(ignored http.Header, path, of string, known []string) (err error) {
 	if p.object == nil || len(known) == 0 {
 		return nil
 	}
-	_ = rawjson.EachMember(p.object, func(name rawjson.Quoted, _ json.RawMessage) { // it was parsed before
+	_ = rawjson.EachMember(p.object, func(name rawjson.Quoted, _ json.RawMessage) { // parsed before
 		said := name.Text()
 		if err != nil {
 			return
 		}
 		if i := slices.IndexFunc(known, func(k string) bool { return said == k || said == camelNames[k] }); i >= 0 {
-			p.sent(known[i]) // a refusal is spelled as the command was
+			p.sent(known[i]) // a refusal uses the spelling of the command
 			return
 		}
 		if near := mapping.Misspelt(said, known); near != "" && p.sent(near) == nil {

@@ -12,21 +12,20 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// runModes are the stream modes of runs that are started here: what the events are made of.
+// runModes are the stream modes of runs that are started here. The events are made from them.
 const runModes = `["values","updates","messages-tuple","custom","tasks","checkpoints","tools"]`
 
-// request is a run that a command asks for.
+// request is a run requested by a command.
 type request struct {
 	agent      string
 	input      json.RawMessage
-	answers    bool            // the input's last human message is the answer to a question
+	answers    bool            // the input's last human message answers a question
 	resume     json.RawMessage // the answer to a question, instead of an input
 	checkpoint string
 }
 
-// startOnce starts the run that ask makes of the command and of the thread as it stands. A command that came before
-// under the same Idempotency-Key has its run already, and asks nothing of the thread: what it has answered is not open
-// any more.
+// startOnce starts the run that ask derives from the command and the state of the thread. An earlier command with the
+// same Idempotency-Key has its run already. Then ask is not called, because the question may no longer be open.
 func (c *command) startOnce(ask func() (request, error)) (*mapping.Run, error) {
 	if run, err := c.again(); run != nil || err != nil {
 		return run, err
@@ -35,13 +34,13 @@ func (c *command) startOnce(ask func() (request, error)) (*mapping.Run, error) {
 	if err == nil {
 		return c.start(&r)
 	}
-	if run, failed := c.again(); run != nil && failed == nil { // the same command was carried out meanwhile
+	if run, failed := c.again(); run != nil && failed == nil { // the same command was executed concurrently
 		return run, nil
 	}
 	return nil, err
 }
 
-// again finds the run that the same command has made before; nil where none has.
+// again returns the run of the same earlier command, or nil.
 func (c *command) again() (*mapping.Run, error) {
 	said := c.said()
 	if said == nil {
@@ -55,8 +54,8 @@ func (c *command) again() (*mapping.Run, error) {
 	return &before.Run, nil
 }
 
-// said is what an Idempotency-Key stands for; nil without one. It is the command without its id, which a client may
-// count on when it sends it again.
+// said returns the content to which an Idempotency-Key is bound, or nil without a key. It is the command without its
+// id, which a client may change when it repeats the command.
 func (c *command) said() json.RawMessage {
 	if c.header.Get(adapter.IdempotencyKeyHeader) == "" {
 		return nil
@@ -65,8 +64,8 @@ func (c *command) said() json.RawMessage {
 	return w.Key("params").Raw(c.object, "null").Close('}').Bytes
 }
 
-// start starts a run with the further params that a command may have for it. It waits for its turn where the thread is
-// busy, unless the command says otherwise.
+// start starts a run with further params of the command. On a busy thread it is queued, unless the command sets another
+// strategy.
 func (c *command) start(r *request) (*mapping.Run, error) {
 	if err := adapter.MemoryBudgetOf(c.ctx).Exhausted(); err != nil {
 		return nil, err
@@ -92,7 +91,7 @@ func (c *command) start(r *request) (*mapping.Run, error) {
 	return &started.Run, nil
 }
 
-// pass writes members of the params that are called the same in the REST API.
+// pass writes members of the params that have the same names in the REST API.
 func (c *command) pass(w *rawjson.Writer, names ...string) {
 	for _, n := range names {
 		if v := c.get(n); v != nil {
@@ -101,19 +100,19 @@ func (c *command) pass(w *rawjson.Writer, names ...string) {
 	}
 }
 
-// command writes LangGraph's command object, with what is to happen beside the answer.
+// command writes LangGraph's command object: the answer and the other members of the params.
 func (c *command) command(w *rawjson.Writer, resume json.RawMessage) {
 	w.Key("command").Open('{').Key("resume").Raw(resume, "null")
 	c.pass(w, "update", "goto")
 	w.Close('}')
 }
 
-// forkedFrom is the checkpoint that SDKs name within config.configurable.
+// forkedFrom returns the checkpoint that SDKs name in config.configurable.
 func (c *command) forkedFrom() string {
 	return rawjson.GetText(member(c.get("config"), "configurable"), "checkpoint_id")
 }
 
-// runStart starts a run; the thread is made where it is not there. Where it waits for an answer, the input is the
+// runStart starts a run and creates the thread if necessary. If the thread waits for an answer, the input is the
 // answer.
 func (c *command) runStart() (func(w *writer), error) {
 	run, err := c.startOnce(c.asked)
@@ -135,9 +134,9 @@ func (c *command) asked() (request, error) {
 	return r, err
 }
 
-// turnAgain returns the checkpoint to fork at in a run without an input, which has the turn made again that began at a
-// checkpoint. The state of a thread/run agent there waits for that input. A task/step agent's waits for it after the
-// checkpoint that the input made.
+// turnAgain returns the checkpoint at which to fork for a run without an input that repeats the turn from a checkpoint.
+// The state of a thread/run agent there waits for the turn's input. That of a task/step agent waits for it after the
+// checkpoint of the input.
 func (c *command) turnAgain(agent, from string) (string, error) {
 	a, err := c.s.Service.GetAssistant(c.ctx, agent)
 	if err != nil || !a.Opaque {
@@ -155,9 +154,9 @@ func (c *command) turnAgain(agent, from string) (string, error) {
 	return from, nil
 }
 
-// asAnswer is an input as the answer to the question that the thread waits with; nil where it waits with none, or with
-// another agent's. A task/step agent is answered in words: with spoken, the messages of the input have them, and come
-// into the state as they are.
+// asAnswer returns an input as the answer to the question for which the thread waits. It returns nil if there is none,
+// or if another agent asked. A task/step agent is answered with text: with spoken, it is in the messages of the input,
+// which become part of the state.
 func (c *command) asAnswer(agent string, input json.RawMessage) (resume json.RawMessage, spoken bool, err error) {
 	open, err := c.questions()
 	if err != nil || len(open) == 0 {
@@ -177,7 +176,7 @@ func (c *command) asAnswer(agent string, input json.RawMessage) (resume json.Raw
 	return input, false, nil
 }
 
-// inputRespond answers one question, or several at once.
+// inputRespond answers one or several questions.
 func (c *command) inputRespond() (func(w *writer), error) {
 	_, err := c.startOnce(c.responded)
 	return func(*writer) {}, err
@@ -211,9 +210,9 @@ func (c *command) responded() (request, error) {
 	return request{agent: run.AssistantID, resume: answers}, nil
 }
 
-// notOpen are the ids in an answer of what is not asked.
+// notOpen returns the ids in an answer that are not open.
 func notOpen(answers json.RawMessage, asked []mapping.Interrupt) (ids []string) {
-	_ = rawjson.EachMember(answers, func(name rawjson.Quoted, _ json.RawMessage) { // it was written here
+	_ = rawjson.EachMember(answers, func(name rawjson.Quoted, _ json.RawMessage) { // written by this package
 		if id := name.Text(); !slices.ContainsFunc(asked, func(q mapping.Interrupt) bool { return q.ID == id }) {
 			ids = append(ids, id)
 		}
@@ -221,7 +220,7 @@ func notOpen(answers json.RawMessage, asked []mapping.Interrupt) (ids []string) 
 	return ids
 }
 
-// noSuchQuestion refuses an answer to what is not open.
+// noSuchQuestion refuses an answer to questions that are not open.
 func noSuchQuestion(ids []string, open []mapping.Interrupt) error {
 	pending := idsOf(open)
 	what := "No question is open"
@@ -277,7 +276,7 @@ func isNamespace(v json.RawMessage) bool {
 	return ok
 }
 
-// firstText is a text that must be there, unless something is wrong already.
+// firstText reads a required string, unless there is an error already.
 func firstText(err error, p *params, name string) (string, error) {
 	if err != nil {
 		return "", err
@@ -285,9 +284,9 @@ func firstText(err error, p *params, name string) (string, error) {
 	return p.text(name, true)
 }
 
-// inputInject says something to a thread while its agent works. Agents take no words in the middle of a run, so they
-// are the input of the next one. While a question is open it is refused: a run of its own would drop the question, or
-// answer it unasked.
+// inputInject adds a message to a thread while its agent works. Agents accept no input during a run, so it becomes the
+// input of the next run. It is refused while a question is open, because a separate run would drop the question or
+// answer it by accident.
 func (c *command) inputInject() (func(w *writer), error) {
 	_, err := c.startOnce(c.injected)
 	return func(*writer) {}, err
@@ -314,7 +313,7 @@ func (c *command) injected() (request, error) {
 	return request{agent: run.AssistantID, input: w.Bytes}, err
 }
 
-// stateFork runs on from an earlier checkpoint.
+// stateFork starts a run from an earlier checkpoint.
 func (c *command) stateFork() (func(w *writer), error) {
 	run, err := c.startOnce(c.forked)
 	return func(w *writer) { w.text("run_id", run.ID).text("thread_id", c.thread) }, err

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// stateGet is the newest state of a namespace, or some keys of it.
+// stateGet returns the newest state of a namespace, or some of its keys.
 func (c *command) stateGet() (func(w *writer), error) {
 	ns, err := c.namespace()
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *command) stateGet() (func(w *writer), error) {
 	}, nil
 }
 
-// newestState is the state of the agent's graph, or of a graph within it, and the id of its checkpoint.
+// newestState returns the state of the agent's graph, or of an inner graph, with the id of its checkpoint.
 func (c *command) newestState(ns string) (values json.RawMessage, checkpoint string, err error) {
 	if ns == "" {
 		st, err := c.s.Service.GetStateWithTasks(c.ctx, c.thread, "")
@@ -52,7 +52,7 @@ func noNamespace(ns string) error {
 	return mapping.Errorf(mapping.NotFound, codeNamespace, "The thread has no state of a graph in the namespace %s.", ns)
 }
 
-// only is an object with the members that are asked for.
+// only returns an object with just the requested members.
 func only(object json.RawMessage, keys []string) json.RawMessage {
 	w := &writer{spelling: Snake}
 	w.open()
@@ -64,13 +64,13 @@ func only(object json.RawMessage, keys []string) json.RawMessage {
 	return w.close().Bytes
 }
 
-// The number of checkpoints that are listed: where none is said, and at most.
+// The default and maximum number of checkpoints in a list.
 const (
 	usualCheckpoints = 10
 	mostCheckpoints  = 1000
 )
 
-// stateListCheckpoints lists checkpoints, the newest first.
+// stateListCheckpoints lists checkpoints, newest first.
 func (c *command) stateListCheckpoints() (func(w *writer), error) {
 	q, err := c.history()
 	if err != nil {
@@ -100,7 +100,7 @@ func (c *command) stateListCheckpoints() (func(w *writer), error) {
 	}, nil
 }
 
-// listInner lists the checkpoints of a graph within the agent's.
+// listInner lists the checkpoints of an inner graph.
 func (c *command) listInner(ns string, q adapter.HistoryQuery) (func(w *writer), error) {
 	list, err := c.s.Service.InnerStateHistory(c.ctx, c.thread, adapter.InnerPoint{NS: ns}, q)
 	if err == nil && len(list) == 0 && q.Before == "" {
@@ -139,7 +139,7 @@ func (w *writer) summary(st adapter.ThreadState) {
 	w.raw("metadata", st.Metadata).close()
 }
 
-// agentGetTree is the tree of graphs of a run, or of the thread's newest one.
+// agentGetTree returns the tree of graphs of a run, by default of the thread's newest one.
 func (c *command) agentGetTree() (func(w *writer), error) {
 	id, err := c.text("run_id", false)
 	if err != nil {

@@ -33,7 +33,7 @@ func (out *emitter) branch(b *branch) {
 	}})
 }
 
-// values tells the state after an entry.
+// values emits the state after an entry.
 func (out *emitter) values(e *state.Entry) {
 	out.send(channelValues, nil, func(w *writer) { w.state(e.After) })
 }

@@ -2,11 +2,12 @@ package protocol
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// The codes of errors that the protocol has (CDDL, ErrorCode).
+// The error codes of the protocol (CDDL, ErrorCode).
 const (
 	errInvalid       = "invalid_argument"
 	errCommand       = "unknown_command"
@@ -24,7 +25,7 @@ const (
 	codeInterrupt    = "no_such_interrupt"
 )
 
-// byCode are the codes of the bridge's errors that have one of their own in the protocol.
+// byCode maps the bridge's error codes to the specific codes of the protocol.
 var byCode = map[string]string{
 	codeCommand:                    errCommand,
 	codeSubscription:               errSubscription,
@@ -37,7 +38,7 @@ var byCode = map[string]string{
 	mapping.CodeNotSupported:       errNotSupported,
 }
 
-// errorCode is what the protocol calls an error.
+// errorCode returns the protocol's code for an error.
 func errorCode(e *mapping.Error) string {
 	if code, ok := byCode[e.Code]; ok {
 		return code
@@ -52,21 +53,36 @@ func errorCode(e *mapping.Error) string {
 	}
 }
 
-// answers reports whether an error is the command's own: it is told in the envelope. What is wrong with the bridge, and
-// may pass, is told by the status of HTTP, so that clients send the command again.
+// MessageOf returns the message of an error for clients of this dialect.
+func MessageOf(e *mapping.Error) string {
+	switch d := e.Detail.(type) {
+	case mapping.Busy:
+		return fmt.Sprintf("Thread %q is busy with %s. Wait for it, cancel it, or send multitask_strategy enqueue, interrupt or rollback.", d.ThreadID, d)
+	case mapping.NothingPending:
+		if len(d.Pending) == 0 {
+			return fmt.Sprintf("Thread %s has no open question for command.resume to answer. Send input instead.", d.ThreadID)
+		}
+	case mapping.Existing:
+		return e.Message + ` Or send if_exists "do_nothing" to get it as it is.`
+	}
+	return e.Message
+}
+
+// answers reports whether an error belongs in the envelope of a command's reply. Failures of the bridge, which may be
+// temporary, are HTTP statuses instead, so that clients repeat the command.
 func answers(e *mapping.Error) bool { return errorCode(e) != errUnknown }
 
-// errorReply is an ErrorResponse. id is null for what is no command.
+// errorReply returns an ErrorResponse. id is null if the request was not a command.
 func errorReply(id json.RawMessage, e *mapping.Error, meta func(*writer), spelling Spelling) []byte {
 	w := &writer{spelling: spelling}
-	w.open().text("type", "error").raw("id", id).text("error", errorCode(e)).text("message", e.Message)
+	w.open().text("type", "error").raw("id", id).text("error", errorCode(e)).text("message", MessageOf(e))
 	if meta != nil {
 		w.object("meta", func() { meta(w) })
 	}
 	return w.close().Bytes
 }
 
-// successReply is a CommandResponse.
+// successReply returns a CommandResponse.
 func successReply(id json.RawMessage, result, meta func(*writer), spelling Spelling) []byte {
 	w := &writer{spelling: spelling}
 	w.open().text("type", "success").raw("id", id)

@@ -11,13 +11,13 @@ type event struct {
 	namespace []string
 	node      string // of an update
 	name      string // of a custom event
-	run       string // of a lifecycle of the root
-	ends      bool   // the run, which has no further events
-	plain     bool   // a lifecycle of a node in which no graph was heard
+	run       string // of a lifecycle event of the root
+	ends      bool   // the run ends and has no further events
+	plain     bool   // a lifecycle event of a node without a known graph
 	data      func(w *writer)
 }
 
-// channel is the channel that an event is on.
+// channel returns the channel of an event.
 func (ev *event) channel() string {
 	switch ev.method {
 	case methodRequested, methodAnswered:
@@ -27,28 +27,28 @@ func (ev *event) channel() string {
 	}
 }
 
-// Methods of events that are not called as their channel.
+// Methods of events that differ from their channels.
 const (
 	methodRequested = "input.requested"
 	methodAnswered  = "input.answered"
 )
 
-// place is where an event stands in a thread's log: the k-th that the entry seq is told as.
+// place is the position of an event in a thread's log: the k-th event of the entry seq.
 type place struct {
 	seq int64
 	k   int
 	at  time.Time
 }
 
-// framesPerEntry is how far apart the numbers of two entries are. JavaScript tells whole numbers up to 2^53 apart, so a
-// thread may have 2^33 entries. An agent's answer of some tens of megabytes can be told as more events than that: those
-// from lastFrame on share a number, and a reader that has seen it is told all of them again.
+// framesPerEntry is the distance between the numbers of two entries. JavaScript distinguishes whole numbers up to 2^53,
+// so a thread may have 2^33 entries. An agent's answer of some tens of megabytes may need more events. Those from
+// lastFrame on share a number, and a reader that has seen it receives all of them again.
 const (
 	framesPerEntry = 1 << 20
 	lastFrame      = framesPerEntry - 2
 )
 
-// number is the event's sequence number.
+// number returns the event's sequence number.
 func (p place) number() int64 { return p.seq*framesPerEntry + int64(min(p.k, lastFrame)) }
 
 // isPast reports whether a reader that has seen the number since may lack the event.
@@ -56,12 +56,12 @@ func (p place) isPast(since int64) bool {
 	return p.number() > since || p.k >= lastFrame && p.number() == since
 }
 
-// isBehind reports whether the event comes after another one.
+// isBehind reports whether the event follows another one.
 func (p place) isBehind(other place) bool {
 	return p.seq > other.seq || p.seq == other.seq && p.k > other.k
 }
 
-// through is a sequence number after all that an entry has.
+// through returns the highest sequence number of an entry.
 func through(seq int64) int64 {
 	if seq <= 0 {
 		return 0
@@ -69,8 +69,7 @@ func through(seq int64) int64 {
 	return seq*framesPerEntry + framesPerEntry - 1
 }
 
-// id is the event's id. SDKs read the run of a lifecycle of the root out of its id (@langchain/langgraph-sdk from
-// 1.15).
+// id returns the event's id. SDKs read the run of a root lifecycle from it (@langchain/langgraph-sdk from 1.15).
 func (ev *event) id(at place) string {
 	if ev.run != "" {
 		return ofRun + ev.run + ":" + at.id()
@@ -78,7 +77,7 @@ func (ev *event) id(at place) string {
 	return at.id()
 }
 
-// ofRun is what an id begins with that names the event's run.
+// ofRun begins an id that names the event's run.
 const ofRun = "synth:"
 
 func (p place) id() string { return strconv.FormatInt(p.seq, 10) + "." + strconv.Itoa(p.k) }
@@ -94,7 +93,7 @@ func (ev *event) encode(at place, spelling Spelling) []byte {
 	return w.close().Bytes
 }
 
-// body writes what an event holds. The SDKs read an update's node beside its values, the document has both within data.
+// body writes the event's data. The SDKs expect an update's node next to its values, the document has both within data.
 func (ev *event) body(w *writer) {
 	if ev.method == channelUpdates && w.spelling == Camel {
 		w.object("data", func() {

@@ -257,8 +257,6 @@ func (w *world) SearchThreads(context.Context, adapter.ThreadSearch) (iter.Seq2[
 	}, 1, nil
 }
 
-func (w *world) CountThreads(context.Context, adapter.ThreadSearch) (int, error) { return 1, nil }
-
 func (w *world) GetStateWithTasks(ctx context.Context, id, checkpoint string) (adapter.ThreadState, error) {
 	return w.GetState(ctx, id, checkpoint)
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// follow emits the events of a thread: what has happened since, then what happens, until ctx ends or emit fails. The
-// thread is waited for, since clients listen before they make it. idle, which may be nil, is called before each wait.
-// It returns NotFound when the thread is deleted.
+// follow emits the events of a thread after since, past and future, until ctx ends or emit fails. It waits for a thread
+// that does not exist yet, since clients listen before they create it. idle, which may be nil, is called before each
+// wait. It returns NotFound when the thread is deleted.
 func (s *Server) follow(ctx context.Context, thread string, since int64, idle func(), emit func(ev *event, at place) error) error {
 	if idle != nil {
 		idle()
@@ -22,10 +22,10 @@ func (s *Server) follow(ctx context.Context, thread string, since int64, idle fu
 	return s.emitSince(ctx, thread, since, idle, emit)
 }
 
-// emitSince is follow for a thread that is there.
+// emitSince is follow for a thread that exists.
 //
-// The events of an entry depend on those before it in its run. So what is read begins with the runs that were at work
-// at since: some events before it are emitted, too.
+// The events of an entry depend on earlier entries of its run. So it starts with the runs that were active at since,
+// and some events before since are emitted, too.
 func (s *Server) emitSince(ctx context.Context, thread string, since int64, idle func(), emit func(ev *event, at place) error) error {
 	from, err := s.Service.ThreadReplayStart(ctx, thread, cursorOf(since))
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Server) emitSince(ctx context.Context, thread string, since int64, idle
 	return ctx.Err()
 }
 
-// count counts the events after f.since that a filter wants by now.
+// count returns the current number of events after f.since that match the filter.
 func (s *Server) count(ctx context.Context, thread string, f *filter) (n int64, err error) {
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
@@ -62,13 +62,13 @@ func (s *Server) count(ctx context.Context, thread string, f *filter) (n int64, 
 		}
 		return nil
 	})
-	if reading.Err() != nil { // all that is logged was read
+	if reading.Err() != nil { // the whole log was read
 		err = ctx.Err()
 	}
 	return n, err
 }
 
-// emitEntry has the events of an entry emitted. What is left of a run that was deleted is skipped.
+// emitEntry emits the events of an entry. Remains of a deleted run are skipped.
 func (s *Server) emitEntry(ctx context.Context, t *translator, thread string, e *state.Entry) error {
 	if !t.knows(e.RunID) {
 		run, err := s.Service.GetRun(ctx, adapter.RunRef{ThreadID: thread, RunID: e.RunID})
@@ -84,7 +84,7 @@ func (s *Server) emitEntry(ctx context.Context, t *translator, thread string, e 
 	return nil
 }
 
-// beginningOf is the last entry of the log before the run began.
+// beginningOf returns the last entry of the log before the run began.
 func (s *Server) beginningOf(ctx context.Context, run *mapping.Run) (int64, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -102,7 +102,7 @@ func (s *Server) beginningOf(ctx context.Context, run *mapping.Run) (int64, erro
 	return math.MaxInt64, nil
 }
 
-// treeOf is the tree of a run's graphs as its log tells it by now, and the run's status.
+// treeOf returns the current tree of a run's graphs and the run's status.
 func (s *Server) treeOf(ctx context.Context, run *mapping.Run) (*tree, string, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -113,7 +113,7 @@ func (s *Server) treeOf(ctx context.Context, run *mapping.Run) (*tree, string, e
 	ref := adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}
 	for e, err := range s.Service.RunEvents(ctx, ref, adapter.Cursor{K: -1, Start: true}, stop) {
 		if ctx.Err() != nil {
-			break // all that is logged was read
+			break // the whole log was read
 		}
 		if err != nil {
 			return nil, "", err

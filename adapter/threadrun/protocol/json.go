@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// member is a member of an object; nil when it is absent or null.
+// member returns a member of an object, or nil if it is absent or null.
 func member(object json.RawMessage, name string) json.RawMessage {
 	v := rawjson.Get(object, name)
 	if rawjson.Kind(v) == 'n' {
@@ -17,7 +17,7 @@ func member(object json.RawMessage, name string) json.RawMessage {
 	return v
 }
 
-// textsOf is a list of strings; false of anything else.
+// textsOf reads a list of strings. It returns false for anything else.
 func textsOf(v json.RawMessage) ([]string, bool) {
 	if rawjson.Kind(v) != '[' {
 		return nil, false
@@ -32,10 +32,10 @@ func textsOf(v json.RawMessage) ([]string, bool) {
 	return list, true
 }
 
-// largest is the largest whole number that JavaScript tells from its neighbours.
+// largest is the largest whole number that JavaScript distinguishes from its neighbours.
 const largest = 1<<53 - 1
 
-// whole reads a whole number that is not negative, also written as 3.0.
+// whole reads a non-negative whole number, which may be written as 3.0.
 func whole(v json.RawMessage) (int64, bool) {
 	digits, rest, _ := strings.Cut(string(v), ".")
 	n, err := strconv.ParseInt(digits, 10, 64)

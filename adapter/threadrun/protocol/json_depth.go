@@ -20,7 +20,7 @@ func (s *jsonDepth) read(piece string) {
 	}
 }
 
-// plain reads a byte that stands in no string.
+// plain reads a byte outside a string.
 func (s *jsonDepth) plain(c byte) {
 	switch c {
 	case '"':

@@ -9,21 +9,21 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// message is one message that is being told: message-start, its blocks one after the other, message-finish (CDDL,
+// message is a message that is being emitted: message-start, its blocks one after the other, message-finish (CDDL,
 // section 8).
 type message struct {
 	id, role  string
 	namespace []string
 	begun     bool
 	blocks    blocks
-	texts     map[string]*strings.Builder // by kind of block: all that has come
+	texts     map[string]*strings.Builder // all text so far, by kind of block
 	usage     json.RawMessage
 	reason    string
-	ended     bool // the agent has said that no further piece comes
-	nodeDone  bool // the node has put something out, without the message
+	ended     bool // the agent has marked the last piece
+	nodeDone  bool // the node has output without the message
 }
 
-// addChunk tells what a chunk, or a whole message, adds.
+// addChunk adds a chunk or a whole message.
 func (m *message) addChunk(out *emitter, chunk json.RawMessage) {
 	m.start(out, chunk)
 	pieces := rawjson.ElementsOf(member(chunk, "tool_call_chunks"))
@@ -40,7 +40,7 @@ func (m *message) addChunk(out *emitter, chunk json.RawMessage) {
 	m.note(chunk)
 }
 
-// note notes the counts of tokens and the reason for the end, which the end of the message names.
+// note records the token counts and the finish reason for the end of the message.
 func (m *message) note(chunk json.RawMessage) {
 	if usage := member(chunk, "usage_metadata"); usage != nil {
 		m.usage = usage
@@ -51,10 +51,10 @@ func (m *message) note(chunk json.RawMessage) {
 	m.ended = m.ended || isLast(chunk)
 }
 
-// endNames are what providers call the reason for the end of a message, in its response_metadata or additional_kwargs.
+// endNames are the providers' names for the finish reason of a message, in its response_metadata or additional_kwargs.
 var endNames = []string{"finish_reason", "stop_reason", "done_reason", "finishReason", "stopReason"}
 
-// isLast reports whether a chunk says that it is the last one of its message.
+// isLast reports whether a chunk marks itself as the last one of its message.
 func isLast(chunk json.RawMessage) bool {
 	if rawjson.GetText(chunk, "chunk_position") == "last" {
 		return true
@@ -67,8 +67,8 @@ func isLast(chunk json.RawMessage) bool {
 	return false
 }
 
-// complete adds the pieces that have not come yet, from the whole message. An agent may send them after its node's
-// output, which has the whole message and ends it here.
+// complete adds the missing pieces from the whole message. An agent may send them after its node's output, which has
+// the whole message and ends it here.
 func (m *message) complete(out *emitter, whole json.RawMessage) {
 	for _, kind := range []string{blockReasoning, blockText} {
 		said := ""
@@ -89,7 +89,7 @@ func (m *message) complete(out *emitter, whole json.RawMessage) {
 	m.note(whole)
 }
 
-// textOf joins what a content has of a kind of block.
+// textOf concatenates the text of a kind of block in a content.
 func textOf(content json.RawMessage, kind string) string {
 	if rawjson.Kind(content) == '"' {
 		if kind == blockText {
@@ -109,7 +109,7 @@ func textOf(content json.RawMessage, kind string) string {
 	return text.String()
 }
 
-// send emits an event of the message. SDKs tell messages that are streamed at the same time apart by run_id.
+// send emits an event of the message. SDKs distinguish messages that are streamed at the same time by run_id.
 func (m *message) send(out *emitter, name string, members func(w *writer)) {
 	out.send(channelMessages, m.namespace, func(w *writer) {
 		w.open().text("event", name)
@@ -129,8 +129,7 @@ func (m *message) start(out *emitter, chunk json.RawMessage) {
 	})
 }
 
-// content is a text, or a list of blocks. Calls of tools that stand in it are left out where the message has them
-// beside it.
+// content adds a string or a list of blocks. Tool calls in it are skipped if the message has them in a separate member.
 func (m *message) content(out *emitter, content json.RawMessage, calls bool) {
 	if rawjson.Kind(content) == '"' {
 		m.grow(out, "text", blockText, rawjson.TextOf(content))
@@ -164,8 +163,7 @@ func (m *message) part(out *emitter, b json.RawMessage, calls bool) {
 	}
 }
 
-// grow adds a text to the last block where that has the key. A text that goes on after another block is a block of its
-// own.
+// grow appends text to the last block if it has the key. Text that continues after another block is a new block.
 func (m *message) grow(out *emitter, key, kind, text string) {
 	if text == "" {
 		return
@@ -182,7 +180,7 @@ func (m *message) grow(out *emitter, key, kind, text string) {
 	m.advance(out)
 }
 
-// piece is a piece of a call of a tool.
+// piece adds a piece of a tool call.
 func (m *message) piece(out *emitter, p json.RawMessage) {
 	id, name, args := rawjson.GetText(p, "id"), rawjson.GetText(p, "name"), rawjson.GetText(p, "args")
 	key := "call" + string(member(p, "index"))
@@ -192,7 +190,7 @@ func (m *message) piece(out *emitter, p json.RawMessage) {
 	b := m.blocks.call(key, id)
 	if b == nil {
 		if m.blocks.isTold(key, id) {
-			m.blocks.closed[key] = true // what comes next may leave the id out
+			m.blocks.closed[key] = true // the next pieces may omit the id
 			return
 		}
 		b = m.blocks.add(&block{kind: blockCall, key: key})
@@ -203,7 +201,7 @@ func (m *message) piece(out *emitter, p json.RawMessage) {
 	m.advance(out)
 }
 
-// call is a whole call of a tool. It was told in pieces, where there is a block of its id.
+// call adds a whole tool call, unless it arrived in pieces, as a block with its id.
 func (m *message) call(out *emitter, c json.RawMessage) {
 	id, name := rawjson.GetText(c, "id"), rawjson.GetText(c, "name")
 	if m.blocks.hasCall(id) {
@@ -214,13 +212,13 @@ func (m *message) call(out *emitter, c json.RawMessage) {
 	m.advance(out)
 }
 
-// whole is a block that is told at once.
+// whole adds a block that is emitted at once.
 func (m *message) whole(out *emitter, b json.RawMessage) {
 	m.blocks.add(&block{kind: blockWhole, whole: b, atOnce: true})
 	m.advance(out)
 }
 
-// advance tells what may be told by now of the blocks that have come.
+// advance emits the blocks that can be emitted so far.
 func (m *message) advance(out *emitter) {
 	for len(m.blocks.open) > 0 {
 		b := m.blocks.open[0]
@@ -232,7 +230,7 @@ func (m *message) advance(out *emitter) {
 	}
 }
 
-// emitBlock tells what has come of the first block since it was told last.
+// emitBlock emits the new part of the first block.
 func (m *message) emitBlock(out *emitter, b *block) {
 	index := int64(b.index)
 	if !b.begun {
@@ -252,8 +250,8 @@ func (m *message) emitBlock(out *emitter, b *block) {
 	})
 }
 
-// writeDelta writes a piece of a block. That of a call is told in the form that clients of today add up, and as
-// content, which those before them did: they fail at a delta they do not know.
+// writeDelta writes a piece of a block. A piece of a call is written in the form that current clients concatenate, and
+// as content for earlier ones, which fail at an unknown delta.
 func writeDelta(w *writer, kind, text string) {
 	if kind != blockCall {
 		w.object("delta", func() { w.text("type", kind+"-delta").text(kind, text) })
@@ -286,7 +284,7 @@ func (m *message) finish(out *emitter) {
 	})
 }
 
-// respell writes the counts of tokens with the names of the writer's spelling.
+// respell writes the token counts with the names of the writer's spelling.
 func respell(w *writer, v json.RawMessage) {
 	if w.spelling != Camel || rawjson.Kind(v) != '{' {
 		w.Raw(v, "null")

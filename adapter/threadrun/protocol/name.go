@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// Spelling is how a client writes names of two words. Replies to clients that have not shown theirs have both.
+// Spelling is a client's spelling of names with two words. Replies to clients whose spelling is unknown have both.
 type Spelling uint8
 
 const (
@@ -15,7 +15,7 @@ const (
 	Camel                      // as documented: runId
 )
 
-// camelNames are the names of the protocol that differ between the spellings. In code they are spelled as in the SDKs.
+// camelNames maps names whose spellings differ. The code uses the SDKs' spelling.
 var camelNames = map[string]string{
 	"applied_through_seq":  "appliedThroughSeq",
 	"assistant_id":         "assistantId",
@@ -48,7 +48,7 @@ var camelNames = map[string]string{
 	"total_tokens":         "totalTokens",
 }
 
-// names are what a name is written as: two names where both spellings are wanted.
+// names returns the spellings of a name: two if both are wanted.
 func (s Spelling) names(name string) []string {
 	other, differs := camelNames[name]
 	switch {
@@ -87,7 +87,7 @@ func (w *writer) text(name, value string) *writer {
 	return w
 }
 
-// some is text, unless there is none.
+// some writes a string member unless it is empty.
 func (w *writer) some(name, value string) *writer {
 	if value == "" {
 		return w
@@ -109,7 +109,7 @@ func (w *writer) int(name string, value int64) *writer {
 	return w
 }
 
-// raw writes a member that is JSON already, null in place of none.
+// raw writes a JSON member, or null for nil.
 func (w *writer) raw(name string, value json.RawMessage) *writer {
 	for _, n := range w.spelling.names(name) {
 		w.Key(n).Raw(value, "null")
@@ -117,7 +117,7 @@ func (w *writer) raw(name string, value json.RawMessage) *writer {
 	return w
 }
 
-// state writes a state after its key, which keeps no copy of it joined.
+// state writes a state after its key without building a copy of it.
 func (w *writer) state(of *state.Fold) {
 	for piece := range of.Pieces() {
 		w.Bytes = append(w.Bytes, piece...)

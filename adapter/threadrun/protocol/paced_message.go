@@ -7,16 +7,17 @@ import (
 	"github.com/coder/websocket"
 )
 
-// The bounds of a message that has begun are those of a request's body. A connection without one may stay idle.
+// The bounds of a message that has begun are those of a request's body. Between messages a connection may stay idle.
 const (
 	piecePatience   = 30 * time.Second
 	messagePatience = 5 * time.Minute
-	// messagePiece is how much has to come within piecePatience: the library returns from a read when it is full.
+	// messagePiece is the number of bytes that must arrive within piecePatience. The library returns from a read when
+	// it is full.
 	messagePiece = 16 << 10
 )
 
-// pacedMessage closes the connection if the rest of a message does not come in time. While it comes it holds memory
-// that others wait for.
+// pacedMessage closes the connection if the rest of a message does not arrive in time. While it arrives, it occupies
+// memory for which others wait.
 type pacedMessage struct {
 	io.Reader
 	late     *time.Timer // closes the connection

@@ -9,10 +9,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// params are the members of an object that a client sent, in either spelling.
+// params are the members of a client's object, in either spelling.
 type params struct {
 	object json.RawMessage
-	seen   Spelling // of the names of two words that were found
+	seen   Spelling // the spellings of the names that were found
 }
 
 // parse checks that raw is one JSON object, without names that occur twice, not nested deeper than depth (0: no limit).
@@ -24,7 +24,7 @@ func parse(raw json.RawMessage, depth int) (*params, error) {
 	return &params{object: raw}, nil
 }
 
-// get is a member; nil when it is absent or null.
+// get returns a member, or nil if it is absent or null.
 func (p *params) get(name string) json.RawMessage {
 	if v := p.sent(name); rawjson.Kind(v) != 'n' {
 		return v
@@ -32,7 +32,7 @@ func (p *params) get(name string) json.RawMessage {
 	return nil
 }
 
-// sent is a member, null included; nil when it is absent.
+// sent returns a member, which may be null, or nil if it is absent.
 func (p *params) sent(name string) json.RawMessage {
 	other, differs := camelNames[name]
 	if v := rawjson.Get(p.object, name); v != nil {
@@ -51,14 +51,14 @@ func (p *params) sent(name string) json.RawMessage {
 	return v
 }
 
-// within is an object among the members of this one, read with the same notes of spelling.
+// within reads an object among the members, and records its spelling in p.
 func (p *params) within(object json.RawMessage, read func(*params)) {
 	inner := &params{object: object, seen: p.seen}
 	read(inner)
 	p.seen = inner.seen
 }
 
-// text is a member that must be a text that is not empty; with must it may not be absent.
+// text reads a non-empty string. With must it may not be absent.
 func (p *params) text(name string, must bool) (string, error) {
 	v := p.get(name)
 	if v == nil && !must {
@@ -71,7 +71,7 @@ func (p *params) text(name string, must bool) (string, error) {
 	return s, nil
 }
 
-// namespaces is a member that is a list of namespaces, nil when it is absent.
+// namespaces reads a list of namespaces. It returns nil if it is absent.
 func (p *params) namespaces(name string) (list [][]string, err error) {
 	v := p.get(name)
 	if v == nil {
@@ -90,7 +90,7 @@ func (p *params) namespaces(name string) (list [][]string, err error) {
 	return list, nil
 }
 
-// namespace is the member of that name as LangGraph's checkpoint_ns; "" is the root.
+// namespace returns the member as LangGraph's checkpoint_ns; "" is the root.
 func (p *params) namespace() (string, error) {
 	v := p.get("namespace")
 	ns, ok := textsOf(v)
@@ -100,7 +100,7 @@ func (p *params) namespace() (string, error) {
 	return "", invalid("namespace must be a list of strings.")
 }
 
-// root refuses a namespace other than the root's.
+// root refuses any namespace except the root.
 func (p *params) root() error {
 	ns, err := p.namespace()
 	if err == nil && ns != "" {

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// settleTime is the pause between the last command that changes what is sent and the next event. A page sends several
-// such commands at once, and drops what comes behind the end of a run: all of them are to be read before.
+// settleTime is the pause between the last command that changes the subscriptions and the next event. A page sends
+// several such commands at once, and ignores events after the end of a run. So all of them must be read first.
 const settleTime = 20 * time.Millisecond
 
-// quiet are the commands that no event may be sent during.
+// quiet lists the commands during which no event may be sent.
 var quiet = map[string]bool{
 	"run.start": true, "input.respond": true, "input.inject": true, "state.fork": true,
 	"subscription.subscribe": true, "subscription.reconnect": true,
@@ -38,7 +38,7 @@ func (k *socket) hold() {
 	k.halt()
 }
 
-// release lets the sending of events go on when no further command has come for a moment.
+// release resumes sending after a moment without further commands.
 func (k *socket) release() {
 	p := &k.pumping
 	p.mu.Lock()
@@ -51,9 +51,9 @@ func (k *socket) release() {
 	p.timer = time.AfterFunc(settle, k.resume)
 }
 
-// resume sends the events of all subscriptions from where each of them stands. They go out in the order of the log,
-// whichever subscription they are for: SDKs take it that nothing of a run comes after its end. So a new subscription
-// has what happened sent by the same goroutine, while the others wait for what is new to them.
+// resume sends the events of all subscriptions, each from its own position. Events are sent in the order of the log,
+// whichever subscription they are for, because SDKs expect no event of a run after its end. So past events for a new
+// subscription are sent by the same goroutine, while the other subscriptions wait.
 func (k *socket) resume() {
 	p := &k.pumping
 	p.mu.Lock()
@@ -71,7 +71,7 @@ func (k *socket) resume() {
 	})
 }
 
-// since is up to where all subscriptions have what they want. It returns false if there is none.
+// since returns the position up to which all subscriptions are complete. It returns false if there are none.
 func (k *socket) since() (since int64, some bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -82,7 +82,7 @@ func (k *socket) since() (since int64, some bool) {
 	return since, len(k.open) > 0
 }
 
-// halt stops what is sent. pumping.mu must be held.
+// halt stops sending. pumping.mu must be held.
 func (k *socket) halt() {
 	if p := &k.pumping; p.stop != nil {
 		p.stop()

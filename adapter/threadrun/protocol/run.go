@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// runView is what the events of a run depend on beside the entry at hand.
+// runView is the state of a run that its events depend on, besides the current entry.
 type runView struct {
 	out      *emitter
 	points   *checkpoints
@@ -20,22 +20,22 @@ type runView struct {
 	answers  []string // ids of the questions that the run answers
 	began    bool
 	states   stateMode
-	asked    map[string]bool // questions, by id
+	asked    map[string]bool // questions that were emitted, by id
 	messages transcript
 	tree     tree
 }
 
-// stateMode says how a thread/run agent's states are reported.
+// stateMode is the way in which a thread/run agent's states are reported.
 type stateMode int
 
 const (
-	unpaired stateMode = iota // as they come: the agent tells no checkpoints
-	paired                    // with the checkpoint that the agent tells of each; all are told
-	untold                    // paired, and the state has changed since the last one that was told
+	unpaired stateMode = iota // each state; the agent reports no checkpoints
+	paired                    // with the agent's checkpoint of each; all are emitted
+	untold                    // paired, and the state has changed since the last emitted one
 )
 
-// started begins a run. A further attempt of one that failed is no second beginning, but what it had begun to say is
-// over.
+// started begins a run. A retry of a failed attempt is not a new beginning, but unfinished messages of that attempt
+// end.
 func (v *runView) started(e *state.Entry) {
 	if v.began {
 		v.messages.closeAll(v.out)
@@ -48,7 +48,7 @@ func (v *runView) started(e *state.Entry) {
 	}
 }
 
-// answered are the ids of the questions that a run answers.
+// answered returns the ids of the questions that a run answers.
 func answered(o *mapping.RunOptions) []string {
 	if !o.Resuming {
 		return nil
@@ -64,7 +64,7 @@ func answered(o *mapping.RunOptions) []string {
 	return ids
 }
 
-// point is an entry that makes a checkpoint, with the state there.
+// point handles an entry with a checkpoint, and the state there.
 func (v *runView) point(e *state.Entry) {
 	if cp := e.Head.Checkpoint; cp != nil {
 		v.points.emitPoint(cp)
@@ -75,7 +75,7 @@ func (v *runView) point(e *state.Entry) {
 	}
 }
 
-// update is one node's output.
+// update handles one node's output.
 func (v *runView) update(e *state.Entry) {
 	nodes := nodesOf(e)
 	v.tree.reach(v.out, e.Head.NS)
@@ -102,14 +102,14 @@ func (v *runView) update(e *state.Entry) {
 	v.emitQuestions(e.Head.NS, e.Head.Interrupts)
 }
 
-// output is what one node put out.
+// output is the output of one node.
 type output struct {
 	name string
 	data json.RawMessage
 }
 
-// nodesOf takes an update apart: data of several nodes that ran in one step is an object of their names, which the head
-// joins by "+".
+// nodesOf splits an update by node. The data of several nodes of one step is an object by their names, which the head
+// joins with "+".
 func nodesOf(e *state.Entry) []output {
 	node := e.Head.Node
 	if !strings.Contains(node, "+") {
@@ -160,9 +160,9 @@ func (v *runView) custom(ns []string, name string, data json.RawMessage) {
 	v.out.sendEvent(&event{method: channelCustom, namespace: ns, name: name, data: write})
 }
 
-// state is what a thread/run agent tells of its state. It tells each state twice, as values and at a checkpoint; the
-// second is taken, since clients pair a checkpoint with the values after it. The checkpoint before a run's input is
-// left out, as servers do: its state lacks what the client shows already.
+// state handles a state of a thread/run agent. The agent reports each state twice, as values and at a checkpoint. The
+// second is used, because clients pair a checkpoint with the values after it. The checkpoint before a run's input is
+// skipped, as servers do, because its state lacks what the client shows already.
 func (v *runView) state(e *state.Entry) {
 	if e.Head.Checkpoint != nil {
 		if v.states == unpaired {
@@ -182,7 +182,7 @@ func (v *runView) state(e *state.Entry) {
 	}
 }
 
-// endRun ends a run. One that never began is not the thread's: another may be at work there.
+// endRun ends a run. A run that never began is ignored, since another one may be active on the thread.
 func (v *runView) endRun(e *state.Entry) {
 	out := e.Head.Outcome
 	if out == nil || !v.began {
@@ -198,7 +198,7 @@ func (v *runView) endRun(e *state.Entry) {
 	v.out.lifecycle(v.id, status, v.agent, fault)
 }
 
-// endOf is how a run has ended, in the protocol's words.
+// endOf returns the protocol's status and error of a run's outcome.
 func endOf(out *mapping.Outcome) (status, fault string) {
 	if out.Fault != nil {
 		fault = out.Fault.Message

@@ -7,33 +7,31 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
-	"github.com/apbridge/apbridge/mapping"
 	"go.uber.org/zap"
 )
 
-// Server answers the protocol's commands and streams out of a service. It keeps no state; safe for concurrent use.
+// Server handles the protocol's commands and streams with a service. It keeps no state and is safe for concurrent use.
 type Server struct {
 	Service   adapter.Service
 	Start     Starter
 	Log       *zap.Logger
-	Depth     int           // of what clients send; 0: no limit
-	Message   int64         // bytes of a message over a WebSocket
-	Names     mapping.Names // what refusals call meanings
-	Heartbeat time.Duration // between two signs of life on a stream
+	Depth     int           // maximum JSON depth; 0 for no limit
+	Message   int64         // maximum bytes of a WebSocket message
+	Heartbeat time.Duration // interval between heartbeats on a stream
 
-	patience      time.Duration // for a client to take a message; 0: sse.WriteTimeout
-	settle        time.Duration // between a socket's last command and the next event; 0: settleTime
-	piecePatience time.Duration // for a client to send a piece of a message; 0: piecePatience
+	patience      time.Duration // for a client to read a message; 0 means sse.WriteTimeout
+	settle        time.Duration // between a socket's last command and the next event; 0 means settleTime
+	piecePatience time.Duration // for a client to send a piece of a message; 0 means piecePatience
 }
 
-// Start is a run that a command asks for.
+// Start is a run that a command starts.
 type Start struct {
 	Thread  string
 	Header  http.Header     // of the request; nil on a WebSocket
 	Payload json.RawMessage // a request of LangGraph's REST API
-	Answers bool            // the input's last human message answers what the thread waits with, whatever it is
-	Command json.RawMessage // what an Idempotency-Key stands for; nil without one
+	Answers bool            // the input's last human message answers the thread's question, if there is one
+	Command json.RawMessage // the content to which an Idempotency-Key is bound; nil without a key
 }
 
-// Starter starts a run as if its payload had come for the thread: what is said in the REST API of runs holds here.
+// Starter starts a run with the same rules as a REST request with the payload on the thread.
 type Starter func(ctx context.Context, run Start) (*adapter.Started, error)

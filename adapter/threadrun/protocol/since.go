@@ -10,19 +10,19 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// cursorOf is the position in a thread's log of the event with a sequence number; the start for 0.
+// cursorOf returns the position in a thread's log of the event with a sequence number, or the start for 0.
 func cursorOf(since int64) adapter.Cursor {
 	if since == 0 {
 		return adapter.Cursor{K: -1, Start: true}
 	}
 	c := adapter.Cursor{Seq: since / framesPerEntry, K: int(since % framesPerEntry)}
 	if c.K == framesPerEntry-1 || c.Seq == 0 {
-		c.K = -1 // as in through: all of the entry; a number of an earlier version may lie before the first
+		c.K = -1 // the whole entry, as in through; a number of an earlier version may precede the first
 	}
 	return c
 }
 
-// eventNumber is the number of the event with an id; ok is false if no event can have it.
+// eventNumber returns the number of the event with an id. ok is false if no event can have it.
 func eventNumber(id string) (number int64, ok bool) {
 	if strings.HasPrefix(id, ofRun) {
 		id = id[strings.LastIndex(id, ":")+1:]
@@ -36,7 +36,7 @@ func eventNumber(id string) (number int64, ok bool) {
 	return place{seq: int64(n), k: int(nth)}.number(), true
 }
 
-// eventNumber is the number of the event that a member names by its id; 0 without one.
+// eventNumber returns the number of the event that a member names by its id, or 0 without one.
 func (p *params) eventNumber(name string) (int64, error) {
 	id, err := p.text(name, false)
 	if err != nil || id == "" {
@@ -49,7 +49,7 @@ func (p *params) eventNumber(name string) (int64, error) {
 	return number, nil
 }
 
-// lastEvent is the number of the event that Last-Event-ID names; 0 without one, and for -1.
+// lastEvent returns the number of the event that Last-Event-ID names, or 0 without one and for -1.
 func lastEvent(h http.Header) (int64, error) {
 	id := strings.TrimSpace(h.Get("Last-Event-ID"))
 	if id == "" || id == "-1" {
@@ -62,9 +62,8 @@ func lastEvent(h http.Header) (int64, error) {
 	return number, nil
 }
 
-// checkSince refuses a position that the thread has not come to, and one after which something is not kept any more:
-// clients would take the gap for nothing having happened. last is where the thread is by now; 0 on one that is not
-// there yet.
+// checkSince refuses a position that the thread has not reached, and one after which something was deleted, because
+// clients would not notice the gap. last is the thread's current position, or 0 if it does not exist yet.
 func (s *Server) checkSince(ctx context.Context, thread string, since, last int64) error {
 	if since == 0 {
 		return nil

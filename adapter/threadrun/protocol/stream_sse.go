@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// ServeEvents answers a request for a stream of events (CDDL, EventStreamRequest). It goes on across runs until the
-// client leaves: SDKs open one that ends again and again. With an error nothing was sent.
+// ServeEvents handles a request for a stream of events (CDDL, EventStreamRequest). It continues across runs until the
+// client leaves, because SDKs reopen a stream that ends. If it returns an error, nothing was sent.
 func (s *Server) ServeEvents(w http.ResponseWriter, r *http.Request, thread string, spelling Spelling, raw json.RawMessage) error {
 	f, err := s.wanted(w.Header(), r, thread, raw)
 	if err != nil {
@@ -35,8 +35,9 @@ func (s *Server) ServeEvents(w http.ResponseWriter, r *http.Request, thread stri
 	panic(http.ErrAbortHandler)
 }
 
-// wanted is what a request for a thread's events asks for. Members that mean nothing are named in the answer's header.
-// Last-Event-ID counts if it is later than what the body names: clients that send a request again add the header alone.
+// wanted reads the filter of a request for a thread's events. Ignored members are named in a header of the answer.
+// Last-Event-ID counts if it is later than the position in the body, because clients that repeat a request only add the
+// header.
 func (s *Server) wanted(answer http.Header, r *http.Request, thread string, raw json.RawMessage) (filter, error) {
 	if raw == nil {
 		return filter{}, invalid("The request's body must be an object with a list of channels.")

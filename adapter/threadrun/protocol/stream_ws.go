@@ -17,8 +17,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// socket is one connection: commands come in and their replies go out, and the events of its subscriptions between
-// them. Replies and events are whole messages.
+// socket is one connection. Commands come in, and replies and the events of its subscriptions go out, each as a whole
+// message.
 type socket struct {
 	s        *Server
 	conn     *websocket.Conn
@@ -29,18 +29,18 @@ type socket struct {
 
 	working sync.WaitGroup
 	pumping pumping
-	open    map[string]*subscription // changed by the reader, under mu
-	over    int64                    // up to this entry of the log, runs that have ended are not replayed; under mu
-	begun   int                      // runs that were started here and whose end was not passed; under mu
+	open    map[string]*subscription // written by the reader, under mu
+	over    int64                    // runs that ended up to this entry of the log are not replayed; under mu
+	begun   int                      // runs started here whose end was not passed yet; under mu
 	mu      sync.Mutex
 }
 
-// subprotocol is what a page has to offer that also offers a key (see proxy/auth): browsers want one of what they offer
-// to be chosen.
+// subprotocol is offered by a page that also offers a key (see proxy/auth), since browsers require the choice of an
+// offered one.
 const subprotocol = "apbridge"
 
-// ServeSocket answers a request for a WebSocket. Its Origin was judged before. It returns when the connection has
-// ended, and an error when none was made.
+// ServeSocket handles a request for a WebSocket whose Origin was checked before. It returns when the connection has
+// ended. It returns an error if there was no connection.
 func (s *Server) ServeSocket(w http.ResponseWriter, r *http.Request, thread string, spelling Spelling) error {
 	if !isHandshake(r) {
 		return mapping.Errorf(mapping.Malformed, mapping.CodeInvalid, "This is the route of a WebSocket, and the request is no handshake for one (RFC 6455, version 13). Server-sent events are for a POST.")
@@ -56,7 +56,7 @@ func (s *Server) ServeSocket(w http.ResponseWriter, r *http.Request, thread stri
 	}
 	defer func() { _ = conn.CloseNow() }()
 	conn.SetReadLimit(s.Message)
-	// A read whose context ends cuts the connection off; when the bridge stops it is to be closed.
+	// A read whose context ends cuts the connection off, but when the bridge stops it should be closed.
 	ctx, stop := context.WithCancel(context.WithoutCancel(r.Context()))
 	k := &socket{s: s, conn: conn, request: r.Context(), ctx: ctx, thread: thread, spelling: spelling, open: map[string]*subscription{}, over: last}
 	defer k.working.Wait()
@@ -67,7 +67,7 @@ func (s *Server) ServeSocket(w http.ResponseWriter, r *http.Request, thread stri
 	return nil
 }
 
-// accept answers a handshake, in a goroutine of its own: see aside.
+// accept answers a handshake in a separate goroutine: see aside.
 func accept(w http.ResponseWriter, r *http.Request) (conn *websocket.Conn, err error) {
 	err = aside(func() (err error) {
 		conn, err = websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, Subprotocols: []string{subprotocol}})
@@ -76,8 +76,8 @@ func accept(w http.ResponseWriter, r *http.Request) (conn *websocket.Conn, err e
 	return conn, err
 }
 
-// isHandshake reports whether a request asks for a WebSocket as the library will have it, whose own refusals are plain
-// text.
+// isHandshake reports whether a request asks for a WebSocket in the way that the library accepts. The library's own
+// refusals are plain text.
 func isHandshake(r *http.Request) bool {
 	keys := r.Header.Values("Sec-WebSocket-Key")
 	if len(keys) != 1 || r.Header.Get("Sec-WebSocket-Version") != "13" {
@@ -117,8 +117,8 @@ func (k *socket) read() {
 	}
 }
 
-// serveCommand reads one command and answers it. Its memory is held meanwhile, as that of a body. An error is the
-// connection's.
+// serveCommand reads and answers one command. Its memory is reserved like that of a body. It returns errors of the
+// connection.
 func (k *socket) serveCommand(message io.Reader) error {
 	held := adapter.MemoryBudgetOf(k.ctx).Count(k.ctx, k.paced(message))
 	defer held.Close()
@@ -132,7 +132,7 @@ func (k *socket) serveCommand(message io.Reader) error {
 	return aside(func() error { return k.answer(raw) })
 }
 
-// tryLater is the reason for a close whose message there was no room for. A close frame holds 123 bytes of it.
+// tryLater returns the reason for a close because of a lack of memory. A close frame has room for 123 bytes of it.
 func tryLater(e *mapping.Error) string {
 	if e.Class == mapping.Limited {
 		return "The key or its tenant has no room for this message (" + e.Code + "). Try again in a moment."
@@ -140,8 +140,8 @@ func tryLater(e *mapping.Error) string {
 	return "There is no memory for this message. Try again in a moment."
 }
 
-// aside does something in a goroutine of its own, and waits for it: the memory that starting a run takes is given back
-// at once, and not kept by each of many open connections. A panic is the reader's.
+// aside calls do in a separate goroutine and waits for it. So the stack that starting a run needs is freed at once, and
+// not kept by each of many open connections. A panic is passed on to the caller.
 func aside(do func() error) (err error) {
 	done := make(chan any, 1)
 	go func() {
@@ -154,8 +154,8 @@ func aside(do func() error) (err error) {
 	return err
 }
 
-// attend asks for signs of life, which finds a client that has gone without a word, and closes the connection when the
-// bridge stops, until end is called. It takes a goroutine only while it has something to do.
+// attend sends pings, which detect a client that has left without a close, and closes the connection when the bridge
+// stops, until end is called. It only has a goroutine while it has something to do.
 func (k *socket) attend() (end func()) {
 	beat := newHeartbeat(k.s.Heartbeat, func() bool {
 		alive := k.timed(k.conn.Ping) == nil
@@ -171,8 +171,8 @@ func (k *socket) attend() (end func()) {
 	}
 }
 
-// farewell is what a connection is closed with when its request has ended: a client whose credentials are not good any
-// more needs others, and one of a bridge that stops may come again.
+// farewell returns the close code and reason for a connection whose request has ended. A client with expired
+// credentials needs others; a client of a bridge that stops may reconnect.
 func farewell(request context.Context) (websocket.StatusCode, string) {
 	if e := (*mapping.Error)(nil); errors.As(context.Cause(request), &e) && e.Class == mapping.Unauthorized {
 		return closedFor + http.StatusUnauthorized, "The credentials of this connection are not good any more."
@@ -180,7 +180,7 @@ func farewell(request context.Context) (websocket.StatusCode, string) {
 	return websocket.StatusGoingAway, "The bridge is shutting down."
 }
 
-// timed does something with the connection for as long as a client may take for it.
+// timed calls do with the time that a client may take.
 func (k *socket) timed(do func(context.Context) error) error {
 	patience := k.s.patience
 	if patience == 0 {
@@ -191,21 +191,21 @@ func (k *socket) timed(do func(context.Context) error) error {
 	return do(ctx)
 }
 
-// write sends one message. A client that does not take it is cut off.
+// write sends one message. A client that does not read it is cut off.
 func (k *socket) write(message []byte) error {
 	return k.timed(func(ctx context.Context) error { return k.conn.Write(ctx, websocket.MessageText, message) })
 }
 
-// answer carries out one command. An error is the connection's.
+// answer executes one command. It returns errors of the connection.
 func (k *socket) answer(raw json.RawMessage) error {
 	c, err := k.s.read(k.ctx, k.thread, raw)
 	if limited := adapter.MemoryBudgetOf(k.ctx).Request(k.ctx); limited != nil {
 		err = limited
 	}
 	if err != nil {
-		return k.write(errorReply(c.id, mapping.Classify(err).In(k.s.Names), nil, k.spelling))
+		return k.write(errorReply(c.id, mapping.Classify(err), nil, k.spelling))
 	}
-	var after func() // what a command leaves to do when it is answered
+	var after func() // to be called after the reply
 	run := operations[c.method].carry
 	if own := k.operation(c.method, &after); own != nil {
 		run = own
@@ -221,7 +221,7 @@ func (k *socket) answer(raw json.RawMessage) error {
 	c.ctx = ctx
 	body, err := c.reply(run, k.spelling)
 	if done(err); err != nil {
-		body = errorReply(c.id, k.failed(err).In(k.s.Names), nil, k.spelling)
+		body = errorReply(c.id, k.failed(err), nil, k.spelling)
 	}
 	if err := k.write(body); err != nil {
 		return err
@@ -232,7 +232,7 @@ func (k *socket) answer(raw json.RawMessage) error {
 	return nil
 }
 
-// failed is what a client is told of an error of the bridge. Only the log has its text.
+// failed returns the client's view of an internal error. Only the log has its text.
 func (k *socket) failed(err error) *mapping.Error {
 	e := mapping.Classify(err)
 	if e.Class == mapping.Internal {
@@ -241,8 +241,8 @@ func (k *socket) failed(err error) *mapping.Error {
 	return e
 }
 
-// send sends the events after since that subscriptions want until ctx ends. A connection that takes no more is over,
-// which its reader learns of by itself.
+// send sends the events after since that subscriptions want until ctx ends. If the connection does not accept more, the
+// reader notices that itself.
 func (k *socket) send(ctx context.Context, since int64) {
 	var lost error
 	err := k.s.follow(ctx, k.thread, since, nil, func(ev *event, at place) error {
@@ -263,8 +263,7 @@ func (k *socket) send(ctx context.Context, since int64) {
 	}
 }
 
-// wants reports whether a subscription wants an event that it has not got, and notes for all of them that they are past
-// it.
+// wants reports whether a subscription lacks an event, and advances all of them past it.
 func (k *socket) wants(ev *event, at place) (wanted bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -281,5 +280,5 @@ func (k *socket) wants(ev *event, at place) (wanted bool) {
 	return wanted
 }
 
-// closedFor and a status of HTTP are the code of a close that SDKs take as final.
+// closedFor plus an HTTP status is a close code that SDKs treat as final.
 const closedFor = 4000

@@ -9,23 +9,23 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// mostSubscriptions is how many a connection may have at a time.
+// mostSubscriptions is the maximum per connection.
 const mostSubscriptions = 32
 
-// subscription is what a client wants of the events, and the last that it need not be told again.
+// subscription is a filter and the last event that its client has.
 type subscription struct {
 	filter
 	got place
 }
 
-// behind is the number of an event up to which the subscription has what it wants. Of events that share a number it may
-// lack some.
+// behind returns the number up to which the subscription is complete. It may lack some of the events that share a
+// number.
 func (sub *subscription) behind() int64 {
 	return max(sub.since, place{seq: sub.got.seq, k: min(sub.got.k, lastFrame-1)}.number())
 }
 
-// operation is a command about the connection's subscriptions; nil for any other. What it leaves in after is done when
-// the command was answered: a client has to know a subscription before its first event.
+// operation returns the operation of a command about the connection's subscriptions, or nil. It stores in after what
+// has to happen after the reply, because a client must know a subscription before its first event.
 func (k *socket) operation(method string, after *func()) operation {
 	switch method {
 	case "subscription.subscribe":
@@ -62,10 +62,11 @@ func (k *socket) subscribe(c *command, after *func()) (func(w *writer), error) {
 	return func(w *writer) { write(w.text("subscription_id", id)) }, nil
 }
 
-// mostCounted is how many entries of the log are read to count the events of a replay. The document requires no count.
+// mostCounted bounds the entries of the log that are read to count the events of a replay. The document does not
+// require a count.
 const mostCounted = 10_000
 
-// replayed returns what writes how many events a subscription has replayed, where the thread has come to last.
+// replayed returns a function that writes the number of events a subscription replays, up to last.
 func (k *socket) replayed(f *filter, last int64) (write func(w *writer), err error) {
 	var n int64
 	switch behind := (last - f.since) / framesPerEntry; {
@@ -77,7 +78,7 @@ func (k *socket) replayed(f *filter, last int64) (write func(w *writer), err err
 	return func(w *writer) { w.int("replayed_events", n) }, err
 }
 
-// beginSubscriptions begins those that the client knows by now.
+// beginSubscriptions starts subscriptions that the client knows from a reply.
 func (k *socket) beginSubscriptions(list map[string]filter) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -88,9 +89,10 @@ func (k *socket) beginSubscriptions(list map[string]filter) {
 	}
 }
 
-// present is the number after which a subscription begins that names no position: the start of the oldest run that is
-// at work or waits for an answer. A run counts as at work until the socket has passed its end, so that the commands of
-// one moment do not race it. A client takes the end of an earlier run for that of the run it is about to start.
+// present returns the number after which a subscription without a position begins: the start of the oldest run that is
+// active or waits for an answer. A run counts as active until the socket has passed its end, so that it does not matter
+// which of several concurrent commands comes first. A client would take the end of an earlier run for that of the run
+// it is about to start.
 func (k *socket) present(c *command) (int64, error) {
 	over := k.passed(c.before)
 	from, err := k.s.Service.ThreadReplayStart(k.ctx, k.thread, adapter.Cursor{Seq: over + 1, K: -1, Start: true})
@@ -119,8 +121,8 @@ func (k *socket) present(c *command) (int64, error) {
 	return through(first), nil
 }
 
-// passed returns the entry up to which runs that have ended are not replayed. A socket that follows nothing and has
-// started no run is past everything up to now.
+// passed returns the entry up to which ended runs are not replayed. A socket without subscriptions that has started no
+// run is past everything so far.
 func (k *socket) passed(now int64) int64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -130,7 +132,7 @@ func (k *socket) passed(now int64) int64 {
 	return k.over
 }
 
-// counting returns the operation, which starts a run, with that run counted among those begun here.
+// counting wraps an operation that starts a run, so that the run counts among those started here.
 func (k *socket) counting(start operation) operation {
 	return func(c *command) (func(*writer), error) {
 		k.passed(c.before)
@@ -163,7 +165,7 @@ func (k *socket) unsubscribe(c *command) (func(w *writer), error) {
 	return func(*writer) {}, nil
 }
 
-// reconnect takes subscriptions of an earlier connection up again, after the last event that the client has seen.
+// reconnect resumes subscriptions of an earlier connection after the client's last event.
 func (k *socket) reconnect(c *command, after *func()) (func(w *writer), error) {
 	run, err := c.text("run_id", true)
 	if err != nil {
@@ -199,8 +201,7 @@ func (k *socket) reconnect(c *command, after *func()) (func(w *writer), error) {
 	return func(w *writer) { w.Key("restored").Bool(len(ids) > 0) }, nil
 }
 
-// savedFilter is a filter as it stands in the id of its subscription, so that a connection can take up what another one
-// left.
+// savedFilter is the part of a filter in the id of its subscription, with which another connection can resume it.
 type savedFilter struct {
 	Channels   []string   `json:"c"`
 	Namespaces [][]string `json:"n,omitempty"`
@@ -208,7 +209,7 @@ type savedFilter struct {
 }
 
 func subscriptionID(f filter) string {
-	saved, _ := json.Marshal(savedFilter{f.channels, f.namespaces, f.depth}) // strings and numbers
+	saved, _ := json.Marshal(savedFilter{f.channels, f.namespaces, f.depth}) // only strings and numbers
 	return mapping.NewID() + "." + base64.RawURLEncoding.EncodeToString(saved)
 }
 

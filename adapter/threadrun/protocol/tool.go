@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// Events of a call of a tool (CDDL, section 9).
+// Events of a tool call (CDDL, section 9).
 const (
 	toolStarted  = "tool-started"
 	toolDelta    = "tool-output-delta"
@@ -16,11 +16,10 @@ const (
 	toolError    = "tool-error"
 )
 
-// tools tells what happens to calls of tools.
+// tools emits the events of tool calls.
 type tools struct{ *emitter }
 
-// frame is a frame of the stream mode "tools", which calls the same things otherwise (langgraph-api,
-// session/event-normalizers).
+// frame handles a frame of the stream mode "tools", which has other names (langgraph-api, session/event-normalizers).
 func (t tools) frame(ns []string, e *state.Entry) {
 	id := callID(e.Data)
 	if id == "" {
@@ -42,17 +41,17 @@ func (t tools) frame(ns []string, e *state.Entry) {
 	}
 }
 
-// callID is the id of the call that a frame is about.
+// callID returns the id of a frame's call.
 func callID(data json.RawMessage) string {
 	return cmp.Or(either(data, "tool_call_id"), rawjson.GetText(data, "id"))
 }
 
-// either is a text under a name in either spelling.
+// either returns a string member by its name in either spelling.
 func either(data json.RawMessage, name string) string {
 	return cmp.Or(rawjson.GetText(data, name), rawjson.GetText(data, camelNames[name]))
 }
 
-// plain is a string's text, and any other value as it is written.
+// plain returns the text of a string, and any other value as JSON.
 func plain(v json.RawMessage) string {
 	if rawjson.Kind(v) == '"' {
 		return rawjson.TextOf(v)
@@ -93,7 +92,7 @@ func (t tools) fails(ns []string, id string, data json.RawMessage) {
 	})
 }
 
-// tell writes the calls and results that stand in a message of a task/step agent, which has no frames for them.
+// tell writes the calls and results in a message of a task/step agent, which has no frames for them.
 func (t tools) tell(ns []string, message json.RawMessage) {
 	for _, call := range rawjson.ElementsOf(member(message, "tool_calls")) {
 		t.starts(ns, rawjson.GetText(call, "id"), rawjson.GetText(call, "name"), member(call, "args"))

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// transcript is the messages of a run, as far as they have come: those that are being told, and the ids of all.
+// transcript has the messages of a run so far: those that are being emitted, and the ids of all.
 type transcript struct {
 	open []*message
 	told map[string]bool
@@ -18,7 +18,7 @@ type transcript struct {
 
 func newTranscript() transcript { return transcript{told: map[string]bool{}} }
 
-// delta is a piece of a message, or a whole one, that a thread/run agent streams: [chunk, metadata].
+// delta handles a piece of a message, or a whole one, of a thread/run agent: [chunk, metadata].
 func (v *runView) delta(e *state.Entry) {
 	pair := rawjson.ElementsOf(e.Data)
 	if len(pair) != 2 {
@@ -37,7 +37,7 @@ func (v *runView) delta(e *state.Entry) {
 	}
 }
 
-// find returns the message that a chunk belongs to; nil for one that is not told: a person's, one that is closed, and
+// find returns the message of a chunk. It returns nil for messages that are not emitted: a person's, a closed one, or
 // one without an id, which clients drop.
 func (tr *transcript) find(chunk json.RawMessage, ns []string) *message {
 	id, role := rawjson.GetText(chunk, "id"), roleOf(chunk)
@@ -58,7 +58,8 @@ func (tr *transcript) find(chunk json.RawMessage, ns []string) *message {
 	return m
 }
 
-// roleOf is the speaker of a message, "" for a person and for what is no message: those are in values only.
+// roleOf returns the role of a message. It is "" for a person and for anything that is not a message, which are only in
+// values.
 func roleOf(m json.RawMessage) string {
 	switch kind := strings.TrimSuffix(strings.TrimSuffix(rawjson.GetText(m, "type"), "Chunk"), "Message"); kind {
 	case "", "human", "Human", "user", "remove", "Remove":
@@ -89,7 +90,7 @@ func (tr *transcript) say(out *emitter, ns []string, update json.RawMessage, cal
 	}
 }
 
-// end completes and ends the messages of an update that are being told.
+// end completes and ends the messages of an update that are being emitted.
 func (tr *transcript) end(out *emitter, update json.RawMessage) {
 	for _, raw := range messagesOf(update) {
 		id := rawjson.GetText(raw, "id")
@@ -101,7 +102,7 @@ func (tr *transcript) end(out *emitter, update json.RawMessage) {
 	}
 }
 
-// messagesOf are the messages of an update: one, or a list.
+// messagesOf returns the messages of an update, which has one or a list.
 func messagesOf(update json.RawMessage) []json.RawMessage {
 	list := member(update, "messages")
 	if rawjson.Kind(list) == '{' {
@@ -114,15 +115,15 @@ func (tr *transcript) forget(m *message) {
 	tr.open = slices.DeleteFunc(tr.open, func(o *message) bool { return o == m })
 }
 
-// close closes the messages of nodes that have put something out in ns.
+// close closes the messages of nodes with output in ns.
 func (tr *transcript) close(out *emitter, ns []string, nodes []output) {
 	for _, n := range nodes {
 		tr.closeWithin(out, append(slices.Clone(ns), n.name))
 	}
 }
 
-// closeWithin closes the messages of a namespace and of those below it. Pieces of one that the agent has not ended may
-// come behind the output of its node, which lacks it: it stays open until it ends, at the latest with the run.
+// closeWithin closes the messages of a namespace and of those below it. The pieces of a message may follow the output
+// of its node if that lacks the message. Such a message stays open until it ends, at the latest with the run.
 func (tr *transcript) closeWithin(out *emitter, prefix []string) {
 	for _, m := range slices.Clone(tr.open) {
 		if !isPrefix(prefix, m.namespace) {
@@ -141,7 +142,7 @@ func (tr *transcript) closeWithin(out *emitter, prefix []string) {
 	}
 }
 
-// mostOpen is how many messages stay open, with all their words, of which the agent does not say that they have ended.
+// mostOpen bounds the messages that stay open, with all their text, because the agent does not mark their end.
 const mostOpen = 100
 
 // closeAll ends all messages.

@@ -6,8 +6,8 @@ import (
 )
 
 // translator turns the entries of one thread's log, in order, into events. It needs each run from its start, and of
-// runs before the first only the checkpoints. The k-th event of an entry is the same for every reader, whatever it
-// filters. Not for concurrent use.
+// earlier runs only the checkpoints. The k-th event of an entry is the same for every reader, whatever its filter. Not
+// for concurrent use.
 type translator struct {
 	out    *emitter
 	points *checkpoints
@@ -19,10 +19,10 @@ func newTranslator(emit func(ev *event, at place)) *translator {
 	return &translator{out: out, points: newCheckpoints(out), runs: map[string]*runView{}}
 }
 
-// knows reports whether the run was seen before.
+// knows reports whether the run is known.
 func (t *translator) knows(runID string) bool { return runID == "" || t.runs[runID] != nil }
 
-// beginRun makes a run known, before its first entry.
+// beginRun introduces a run before its first entry.
 func (t *translator) beginRun(run *mapping.Run) {
 	t.runs[run.ID] = &runView{
 		out: t.out, points: t.points, id: run.ID, agent: run.Agent, answers: answered(&run.Options),
@@ -66,7 +66,7 @@ func (t *translator) entry(e *state.Entry) {
 	}
 }
 
-// changed is an entry between runs: a client changed the state.
+// changed handles an entry between runs: a client changed the state.
 func (t *translator) changed(e *state.Entry) {
 	if e.Head.Checkpoint != nil {
 		t.points.emitPoint(e.Head.Checkpoint)

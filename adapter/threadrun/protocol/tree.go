@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// States of a graph (CDDL, AgentStatus).
+// Statuses of a graph (CDDL, AgentStatus).
 const (
 	statusStarted     = "started"
 	statusRunning     = "running"
@@ -14,17 +14,17 @@ const (
 	statusInterrupted = "interrupted"
 )
 
-// tree is the graphs within a run's graph, as far as they have been heard of. Namespaces are told as started when
-// something is first heard from there, and as ended with the task that they stand for.
+// tree has the graphs within a run's graph, as far as they are known. Namespaces are emitted as started with their
+// first event, and as ended with their task.
 type tree struct {
 	graph  string
-	places []*branch // in the order in which they were heard of
+	places []*branch // in order of appearance
 }
 
 type branch struct {
 	namespace []string
 	status    string
-	plain     bool // a node in which no graph was heard
+	plain     bool // a node without a known graph
 }
 
 func newTree(graph string) tree { return tree{graph: graph} }
@@ -44,8 +44,8 @@ func (tr *tree) reach(out *emitter, ns []string) {
 	}
 }
 
-// reachNode emits the graphs around a node as started, and the node itself. The namespace of messages and tools ends
-// with the node that they come from, whether or not it is a graph.
+// reachNode emits the graphs around a node, and the node itself, as started. The namespace of messages and tools ends
+// with their node, whether or not it is a graph.
 func (tr *tree) reachNode(out *emitter, ns []string) {
 	if len(ns) == 0 {
 		return
@@ -73,20 +73,20 @@ func (tr *tree) find(ns []string) *branch {
 	return nil
 }
 
-// graphOf guesses a graph's name from its namespace: the node it runs in.
+// graphOf guesses a graph's name from its namespace: it is the name of its node.
 func graphOf(ns []string) string {
 	name, _, _ := strings.Cut(ns[len(ns)-1], ":")
 	return name
 }
 
-// complete tells the namespaces of nodes as completed that have put something out in ns.
+// complete emits the namespaces of nodes with output in ns as completed.
 func (tr *tree) complete(out *emitter, ns []string, nodes []output) {
 	for _, n := range nodes {
 		tr.endBelow(out, ns, n.name, statusCompleted)
 	}
 }
 
-// endBelow ends what is below one node or task of a namespace, the innermost first.
+// endBelow ends the namespaces below one node or task of a namespace, innermost first.
 func (tr *tree) endBelow(out *emitter, ns []string, segment, status string) {
 	prefix := append(slices.Clone(ns), segment)
 	tr.endWhere(out, status, func(b *branch) bool { return isPrefix(prefix, b.namespace) })

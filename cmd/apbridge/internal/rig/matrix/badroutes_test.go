@@ -11,6 +11,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -134,6 +135,13 @@ func checkWording(b *rig.Bridge, what string, res rig.Answer) {
 	message, _ := body["message"].(string)
 	if len(message) < 10 || rig.Says(message, "panic") || rig.Says(message, "unmarshal") || rig.Says(message, "interface") {
 		b.T.Errorf("%s: message %q", what, message)
+	}
+	code := mapping.CodeInvalid
+	if strings.Contains(what, ", cursor ") {
+		code = mapping.CodeInvalidCursor
+	}
+	if got := body["code"]; (res.Status == http.StatusBadRequest || res.Status == http.StatusUnprocessableEntity) && got != code {
+		b.T.Errorf("%s: code %v, want %s", what, got, code)
 	}
 	alone := res.Status == http.StatusNotFound || res.Status == http.StatusMethodNotAllowed
 	if alone != (len(body) == 1) {

@@ -23,13 +23,14 @@ func TestBusyThreadIsToldInTheClientsWords(t *testing.T) {
 	ofTopic := "/ap/v2/topics/" + topic + "/tasks/" + b.Post("/ap/v2/topics/"+topic+"/tasks", rejects).Is(http.StatusCreated).Text("task_id") + "/steps"
 	run := b.Begin("/threads/"+topic, "")
 	g.Await(t)
-	busy := `Thread "` + topic + `" is busy with run "` + run[strings.LastIndex(run, "/")+1:] + `". Wait for it`
+	holder := `run "` + run[strings.LastIndex(run, "/")+1:] + `". `
+	busy := `Thread "` + topic + `" is busy with ` + holder + "Wait for it"
 
 	for _, c := range []struct{ client, said, want string }{
 		{"threads and runs", b.Post("/threads/"+topic+"/runs", `{"assistant_id":"agent",`+rig.SaysHi+`}`).Is(http.StatusConflict).Text("message"),
 			busy + ", cancel it, or send multitask_strategy enqueue, interrupt or rollback."},
 		{"tasks and steps", b.Post(ofTopic, "").Is(http.StatusConflict).Text("message"),
-			busy + ", cancel it, or send additional_input.multitask_strategy enqueue, interrupt or rollback."},
+			"The task has to wait for " + holder + "Try again later, cancel that run, or send additional_input.multitask_strategy enqueue, interrupt or rollback."},
 		{"the toy", toySaid(t, b.Do("POST", "/toy/say", "hi", "Toy-Talk", topic).Is(http.StatusConflict)), busy + " or cancel it."},
 	} {
 		if c.said != c.want {

@@ -139,9 +139,6 @@ func checkNamespaceSpelling(t *testing.T, b *rig.Bridge, _ flavour) {
 		}
 	}
 	b.Get("/store/items?key=k&namespace=" + top + "&namespace=b").Is(http.StatusNotFound)
-	for _, labels := range []string{`["a.b"]`, `[""]`, `[]`} {
-		b.Do("PUT", "/store/items", `{"namespace":`+labels+`,"key":"k","value":{}}`).Is(http.StatusUnprocessableEntity)
-	}
 }
 
 // checkNamespaceLists: SDKs always send limit and offset, and read an object.
@@ -150,17 +147,12 @@ func checkNamespaceLists(t *testing.T, b *rig.Bridge, _ flavour) {
 	b.Do("PUT", "/store/items", `{"namespace":["`+top+`","a"],"key":"k","value":{}}`).Is(http.StatusNoContent)
 	want := []any{[]any{top, "a"}}
 	for body, path := range map[string]string{
-		`{"prefix":["` + top + `"]}`:                          "",
-		`{"prefix":["` + top + `"],"limit":5}`:                "",
-		`{"prefix":["` + top + `"],"limit":100,"offset":0}`:   "namespaces",
-		`{"prefix":["` + top + `"],"offset":0,"limit":"100"}`: "refused",
+		`{"prefix":["` + top + `"]}`:                        "",
+		`{"prefix":["` + top + `"],"limit":5}`:              "",
+		`{"prefix":["` + top + `"],"limit":100,"offset":0}`: "namespaces",
 	} {
-		got := b.Post("/store/namespaces", body)
-		if path == "refused" {
-			got.Is(http.StatusUnprocessableEntity)
-			continue
-		}
-		if diff := cmp.Diff(want, got.OK().List(path)); diff != "" {
+		got := b.Post("/store/namespaces", body).OK()
+		if diff := cmp.Diff(want, got.List(path)); diff != "" {
 			t.Errorf("%s: %s", body, got.Body)
 		}
 	}
