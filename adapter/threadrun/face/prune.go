@@ -9,10 +9,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// prune deletes many threads, or all of their states but the newest. It counts those of which something went: not those
-// that are gone already, nor, where states are to go, those that a run is active on. Source: threads.prune of the
-// LangGraph SDKs.
-func (s threads) prune(w http.ResponseWriter, r *http.Request) error {
+// pruneThreads deletes many threads, or all of their states but the newest. It counts those of which something went:
+// not those that are gone already, nor, where states are to go, those that a run is active on. Source: threads.prune of
+// the LangGraph SDKs.
+func (s *server) pruneThreads(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
 		return err
@@ -33,9 +33,9 @@ func (s threads) prune(w http.ResponseWriter, r *http.Request) error {
 	if err := o.Err(); err != nil {
 		return err
 	}
-	remove := s.forget
+	remove := s.pruneHistory
 	if strategy != "keep_latest" {
-		remove = s.deleteWhole
+		remove = s.pruneThread
 	}
 	n, err := prune(r.Context(), ids, remove)
 	if err != nil {
@@ -58,12 +58,12 @@ func prune(ctx context.Context, ids []string, remove func(context.Context, strin
 	return n, nil
 }
 
-func (s threads) deleteWhole(ctx context.Context, id string) (bool, error) {
+func (s *server) pruneThread(ctx context.Context, id string) (bool, error) {
 	err := s.svc.DeleteThread(ctx, id)
 	return err == nil, err
 }
 
-func (s threads) forget(ctx context.Context, id string) (bool, error) {
+func (s *server) pruneHistory(ctx context.Context, id string) (bool, error) {
 	n, err := s.svc.DeleteHistory(ctx, id)
 	return n > 0, err
 }

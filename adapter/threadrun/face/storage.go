@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// storage answers what a thread takes of the database. An operation of this bridge alone.
-func (s threads) storage(w http.ResponseWriter, r *http.Request) error {
+// getThreadStorage answers what a thread takes of the database. An operation of this bridge alone.
+func (s *server) getThreadStorage(w http.ResponseWriter, r *http.Request) error {
 	id, err := threadOf(r)
 	if err != nil {
 		return err

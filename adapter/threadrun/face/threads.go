@@ -26,10 +26,7 @@ var threadStatuses = []string{"idle", "busy", "interrupted", "error"}
 // a thread that was selected without it would look as if it had none.
 var threadKeys = []string{"thread_id", "created_at", "updated_at", "state_updated_at", "metadata", "status", "config", "values", "interrupts", "ttl", "messages", "error"}
 
-// threads answers for threads, but for their states.
-type threads struct{ *server }
-
-func (s threads) create(w http.ResponseWriter, r *http.Request) error {
+func (s *server) createThread(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
@@ -106,8 +103,8 @@ func (o threadBody) ttl() (d *time.Duration, keepLatest bool) {
 	return request.Minutes(o.Fields, "ttl"), false
 }
 
-// fault is why the last run of a thread failed, where that is how the thread stands.
-func (s threads) fault(ctx context.Context, t mapping.Thread) (*mapping.Fault, error) {
+// threadFault is why the last run of a thread failed, where that is how the thread stands.
+func (s *server) threadFault(ctx context.Context, t mapping.Thread) (*mapping.Fault, error) {
 	if t.Status != mapping.ThreadError {
 		return nil, nil
 	}
@@ -130,7 +127,7 @@ func replyThread(w http.ResponseWriter, t mapping.Thread, err error) error {
 	return nil
 }
 
-func (s threads) get(w http.ResponseWriter, r *http.Request) error {
+func (s *server) getThread(w http.ResponseWriter, r *http.Request) error {
 	id, err := threadOf(r)
 	if err != nil {
 		return err
@@ -149,7 +146,7 @@ func (s threads) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	fault, err := s.fault(r.Context(), t)
+	fault, err := s.threadFault(r.Context(), t)
 	if err != nil {
 		return err
 	}
@@ -161,7 +158,7 @@ func (s threads) get(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s threads) patch(w http.ResponseWriter, r *http.Request) error {
+func (s *server) patchThread(w http.ResponseWriter, r *http.Request) error {
 	id, err := threadOf(r)
 	if err != nil {
 		return err
@@ -190,7 +187,7 @@ func (s threads) patch(w http.ResponseWriter, r *http.Request) error {
 }
 
 // neutralMessages reads messages of the Agent Protocol; those without an id get one.
-func (s threads) neutralMessages(messages json.RawMessage) ([]json.RawMessage, error) {
+func (s *server) neutralMessages(messages json.RawMessage) ([]json.RawMessage, error) {
 	if messages == nil {
 		return nil, nil
 	}
@@ -204,7 +201,7 @@ func (s threads) neutralMessages(messages json.RawMessage) ([]json.RawMessage, e
 	return in.Messages, nil
 }
 
-func (s threads) delete(w http.ResponseWriter, r *http.Request) error {
+func (s *server) deleteThread(w http.ResponseWriter, r *http.Request) error {
 	id, err := threadOf(r)
 	if err != nil {
 		return err
@@ -216,7 +213,7 @@ func (s threads) delete(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s threads) copy(w http.ResponseWriter, r *http.Request) error {
+func (s *server) copyThread(w http.ResponseWriter, r *http.Request) error {
 	id, err := threadOf(r)
 	if err != nil {
 		return err
@@ -238,7 +235,7 @@ func (o threadBody) query() (q adapter.ThreadSearch) {
 	return q
 }
 
-func (s threads) search(w http.ResponseWriter, r *http.Request) error {
+func (s *server) searchThreads(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
@@ -262,7 +259,7 @@ func (s threads) search(w http.ResponseWriter, r *http.Request) error {
 	}
 	paginate(w, p, min(p.Limit, max(total-p.Offset, 0)), total)
 	a := newAnswer(w)
-	if err := s.writeList(a, r, list, set, wanted); err != nil {
+	if err := s.writeThreads(a, r, list, set, wanted); err != nil {
 		return err
 	}
 	a.sendRest()
@@ -277,8 +274,8 @@ var listedKeys = selection.Set{
 	"thread_id": true, "created_at": true, "updated_at": true, "state_updated_at": true, "metadata": true, "status": true, "config": true, "interrupts": true,
 }
 
-// list answers as Aegra's GET /threads, and by pages.
-func (s threads) list(w http.ResponseWriter, r *http.Request) error {
+// listThreads answers as Aegra's GET /threads, and by pages.
+func (s *server) listThreads(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	p := request.PageOf(q, usuallyListed)
 	if err := q.Err(); err != nil {
@@ -293,7 +290,7 @@ func (s threads) list(w http.ResponseWriter, r *http.Request) error {
 	paginate(w, p, min(p.Limit, max(total-p.Offset, 0)), total)
 	a := newAnswer(w)
 	a.Open('{').Key("threads")
-	if err := s.writeList(a, r, list, listedKeys, nil); err != nil {
+	if err := s.writeThreads(a, r, list, listedKeys, nil); err != nil {
 		return err
 	}
 	a.Key("total").Int(int64(total)).Close('}')
@@ -301,11 +298,11 @@ func (s threads) list(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s threads) writeList(a *answer, r *http.Request, list iter.Seq2[mapping.Thread, error], set selection.Set, wanted []selection.Extract) error {
+func (s *server) writeThreads(a *answer, r *http.Request, list iter.Seq2[mapping.Thread, error], set selection.Set, wanted []selection.Extract) error {
 	a.Open('[')
 	for t, err := range list {
 		if err == nil {
-			err = s.encodePicked(r.Context(), &a.Writer, t, set, wanted)
+			err = s.writePickedThread(r.Context(), &a.Writer, t, set, wanted)
 		}
 		if err != nil {
 			return s.breakOff(a, r, err)
@@ -318,9 +315,9 @@ func (s threads) writeList(a *answer, r *http.Request, list iter.Seq2[mapping.Th
 	return nil
 }
 
-// encodePicked writes what is wanted of a thread of a list, its messages beside values, its time to live and why it
-// failed only where they are asked for.
-func (s threads) encodePicked(ctx context.Context, e *rawjson.Writer, t mapping.Thread, set selection.Set, wanted []selection.Extract) error {
+// writePickedThread writes what is wanted of a thread of a list, its messages beside values, its time to live and why
+// it failed only where they are asked for.
+func (s *server) writePickedThread(ctx context.Context, e *rawjson.Writer, t mapping.Thread, set selection.Set, wanted []selection.Extract) error {
 	var one rawjson.Writer
 	asked := func(part string) bool {
 		return set[part] || slices.ContainsFunc(wanted, func(x selection.Extract) bool { return x.Within(part) })
@@ -328,7 +325,7 @@ func (s threads) encodePicked(ctx context.Context, e *rawjson.Writer, t mapping.
 	parts := render.ThreadParts{Messages: asked("messages"), TTL: asked("ttl")}
 	if asked("error") {
 		var err error
-		if parts.Fault, err = s.fault(ctx, t); err != nil {
+		if parts.Fault, err = s.threadFault(ctx, t); err != nil {
 			return err
 		}
 	}
@@ -344,8 +341,8 @@ func (s threads) encodePicked(ctx context.Context, e *rawjson.Writer, t mapping.
 	return nil
 }
 
-func (s threads) count(w http.ResponseWriter, r *http.Request) error {
-	return count(s.server, w, r, func(o *request.Fields) adapter.ThreadSearch { return threadBody{o}.query() }, s.svc.CountThreads)
+func (s *server) countThreads(w http.ResponseWriter, r *http.Request) error {
+	return count(s, w, r, func(o *request.Fields) adapter.ThreadSearch { return threadBody{o}.query() }, s.svc.CountThreads)
 }
 
 func isNotFound(err error) bool { return isClass(err, mapping.NotFound) }
