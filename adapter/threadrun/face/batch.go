@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// batch starts several stateless runs. A mistake in one starts none.
-func (s runs) batch(w http.ResponseWriter, r *http.Request) error {
+// createRuns starts several stateless runs. A mistake in one starts none.
+func (s *server) createRuns(w http.ResponseWriter, r *http.Request) error {
 	raw, err := s.readBody(w, r)
 	if err != nil {
 		return err
@@ -32,12 +32,12 @@ func (s runs) batch(w http.ResponseWriter, r *http.Request) error {
 	for i, st := range started {
 		runs[i] = asCreated(st.Run)
 	}
-	return s.replyList(w, r, adapter.List(runs), false, nil)
+	return s.replyRuns(w, r, adapter.List(runs), false, nil)
 }
 
 const maxBatch = 1000
 
-func (s runs) readBatch(raw []byte, h http.Header) ([]*runRequest, error) {
+func (s *server) readBatch(raw []byte, h http.Header) ([]*runRequest, error) {
 	// The list is read as a member of an object, so that one parser checks it.
 	wrapped := new(rawjson.Writer).Open('{')
 	if raw != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 )
 
-// explain answers why a run waits. An operation of this bridge alone.
-func (s runs) explain(w http.ResponseWriter, r *http.Request) error {
+// explainRun answers why a run waits. An operation of this bridge alone.
+func (s *server) explainRun(w http.ResponseWriter, r *http.Request) error {
 	ref, err := refOf(r)
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ func FuzzBatch(f *testing.F) {
 	f.Add([]byte(`[]},{"x":[]`))
 	f.Add([]byte(`[{}],"x":1`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		batch, err := runs{&server{}}.readBatch(body, nil)
+		batch, err := (&server{}).readBatch(body, nil)
 		if err == nil && (!json.Valid(body) || len(batch) == 0) {
 			t.Fatalf("accepted %q as %d runs", body, len(batch))
 		}

@@ -47,8 +47,8 @@ var (
 	protocolModes  = []string{"values", "messages", "updates", "custom"}
 )
 
-// read reads the body of a request for a run; thread is that of the path, or "".
-func (s runs) read(w http.ResponseWriter, r *http.Request, thread string) (*runRequest, error) {
+// readRun reads the body of a request for a run; thread is that of the path, or "".
+func (s *server) readRun(w http.ResponseWriter, r *http.Request, thread string) (*runRequest, error) {
 	o, err := s.request(w, r, true)
 	if err != nil {
 		return nil, err

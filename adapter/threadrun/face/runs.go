@@ -18,12 +18,9 @@ var (
 	runKeys     = []string{"run_id", "thread_id", "assistant_id", "agent_id", "metadata", "status", "kwargs", "multitask_strategy", "created_at", "updated_at", "error", "cancel_reason"}
 )
 
-// runs answers for runs, but for their streams, waits and cancellations.
-type runs struct{ *server }
-
-// start reads a request for a run and starts it; the answer's headers are set. tail is what a client that lost the
+// startRun reads a request for a run and starts it; the answer's headers are set. tail is what a client that lost the
 // answer may GET below the run's path.
-func (s runs) start(w http.ResponseWriter, r *http.Request, tail string) (*runRequest, *adapter.Started, error) {
+func (s *server) startRun(w http.ResponseWriter, r *http.Request, tail string) (*runRequest, *adapter.Started, error) {
 	thread := ""
 	if !isStateless(r) {
 		var err error
@@ -31,7 +28,7 @@ func (s runs) start(w http.ResponseWriter, r *http.Request, tail string) (*runRe
 			return nil, nil, err
 		}
 	}
-	q, err := s.read(w, r, thread)
+	q, err := s.readRun(w, r, thread)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -59,8 +56,8 @@ func startedHeaders(h http.Header, q *runRequest, st *adapter.Started, tail stri
 	}
 }
 
-func (s runs) create(w http.ResponseWriter, r *http.Request) error {
-	q, started, err := s.start(w, r, "")
+func (s *server) createRun(w http.ResponseWriter, r *http.Request) error {
+	q, started, err := s.startRun(w, r, "")
 	if err != nil {
 		return err
 	}
@@ -83,10 +80,12 @@ func replyRun(w http.ResponseWriter, run *mapping.Run, ap bool) {
 	a.sendRest()
 }
 
-func (s runs) get(w http.ResponseWriter, r *http.Request) error   { return s.reply(w, r, false) }
-func (s runs) getAP(w http.ResponseWriter, r *http.Request) error { return s.reply(w, r, true) }
+func (s *server) getRun(w http.ResponseWriter, r *http.Request) error { return s.serveRun(w, r, false) }
+func (s *server) getRunAP(w http.ResponseWriter, r *http.Request) error {
+	return s.serveRun(w, r, true)
+}
 
-func (s runs) reply(w http.ResponseWriter, r *http.Request, ap bool) error {
+func (s *server) serveRun(w http.ResponseWriter, r *http.Request, ap bool) error {
 	ref, err := refOf(r)
 	if err != nil {
 		return err
@@ -99,7 +98,7 @@ func (s runs) reply(w http.ResponseWriter, r *http.Request, ap bool) error {
 	return nil
 }
 
-func (s runs) delete(w http.ResponseWriter, r *http.Request) error {
+func (s *server) deleteRun(w http.ResponseWriter, r *http.Request) error {
 	ref, err := refOf(r)
 	if err != nil {
 		return err
@@ -111,7 +110,7 @@ func (s runs) delete(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s runs) list(w http.ResponseWriter, r *http.Request) error {
+func (s *server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	thread, err := threadOf(r)
 	if err != nil {
 		return err
@@ -126,7 +125,7 @@ func (s runs) list(w http.ResponseWriter, r *http.Request) error {
 	list := s.svc.ListRuns(r.Context(), mapping.RunQuery{
 		ThreadID: thread, Status: oneStatus(status), Limit: p.Limit, Offset: p.Offset,
 	})
-	return s.replyList(w, r, list, false, set)
+	return s.replyRuns(w, r, list, false, set)
 }
 
 // oneStatus is the status that is asked for, none for "".
@@ -137,7 +136,7 @@ func oneStatus(status string) []mapping.RunStatus {
 	return []mapping.RunStatus{mapping.RunStatus(status)}
 }
 
-func (s runs) replyList(w http.ResponseWriter, r *http.Request, list iter.Seq2[mapping.Run, error], ap bool, set selection.Set) error {
+func (s *server) replyRuns(w http.ResponseWriter, r *http.Request, list iter.Seq2[mapping.Run, error], ap bool, set selection.Set) error {
 	a := newAnswer(w)
 	a.Open('[')
 	for run, err := range list {
@@ -160,8 +159,8 @@ func (s runs) replyList(w http.ResponseWriter, r *http.Request, list iter.Seq2[m
 	return nil
 }
 
-// search is the Agent Protocol's search.
-func (s runs) search(w http.ResponseWriter, r *http.Request) error {
+// searchRuns is the Agent Protocol's search.
+func (s *server) searchRuns(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
@@ -174,7 +173,7 @@ func (s runs) search(w http.ResponseWriter, r *http.Request) error {
 	if err := o.Err(); err != nil {
 		return err
 	}
-	return s.replyList(w, r, s.svc.ListRuns(r.Context(), q), true, nil)
+	return s.replyRuns(w, r, s.svc.ListRuns(r.Context(), q), true, nil)
 }
 
 // protocolStatus is a status as the Agent Protocol counts runs: its "pending" are the pending and the running ones.

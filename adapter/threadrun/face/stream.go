@@ -13,23 +13,20 @@ import (
 	"go.uber.org/zap"
 )
 
-// streams answers with the frames of a run, or of all runs of a thread.
-type streams struct{ *server }
-
-// serve sends a run's frames until its end.
-func (s streams) serve(w http.ResponseWriter, r *http.Request, v *render.View, cancel bool) error {
+// streamRun sends a run's frames until its end.
+func (s *server) streamRun(w http.ResponseWriter, r *http.Request, v *render.View, cancel bool) error {
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
 	if err := s.describe(ctx, v); err != nil {
 		return err
 	}
-	st := s.answer(w, v, stop)
+	st := s.newStreaming(w, v, stop)
 	defer st.out.Close()
 	return st.settle(r.Context(), st.pump(ctx), cancel)
 }
 
-// answer is a stream that nothing was said in yet. lost is called when the client does not take it any more.
-func (s streams) answer(w http.ResponseWriter, v *render.View, lost func()) *streaming {
+// newStreaming is a stream that nothing was said in yet. lost is called when the client does not take it any more.
+func (s *server) newStreaming(w http.ResponseWriter, v *render.View, lost func()) *streaming {
 	st := &streaming{s: s, v: v, out: sse.NewStream(w, s.beat(), lost)}
 	if !v.After.Start && !v.After.Live {
 		st.out.DelayStart(cursorGrace)
@@ -43,14 +40,14 @@ func (st *streaming) settle(ctx context.Context, err error, cancel bool) error {
 	case !st.out.Withdraw(): // from here on no timer begins it
 		return st.finish(ctx, err, cancel)
 	case ctx.Err() != nil:
-		cancels(st.s).left(ctx, st.v.Ref, cancel)
+		st.s.cancelAbandoned(ctx, st.v.Ref, cancel)
 		return nil
 	}
 	return err
 }
 
 // describe fills in what a view must know of the agent, where it matters.
-func (s streams) describe(ctx context.Context, v *render.View) error {
+func (s *server) describe(ctx context.Context, v *render.View) error {
 	if !v.AsksForEvents() {
 		return nil
 	}
@@ -68,7 +65,7 @@ const cursorGrace = time.Second
 
 // streaming is one answer under way. Used by one goroutine: while nothing comes, the stream keeps itself alive.
 type streaming struct {
-	s   streams
+	s   *server
 	v   *render.View
 	out *sse.Stream
 	err error // of writing
@@ -131,7 +128,7 @@ func (st *streaming) prime(ctx context.Context, first *state.Entry) error {
 }
 
 // tokensBefore gives a view the tokens of its run before an entry.
-func (s streams) tokensBefore(ctx context.Context, v *render.View, first *state.Entry) error {
+func (s *server) tokensBefore(ctx context.Context, v *render.View, first *state.Entry) error {
 	if !v.AsksForTokens() || first.Kind == mapping.KindStarted && first.Head.Attempt <= 1 {
 		return nil
 	}
@@ -156,7 +153,7 @@ func (st *streaming) finish(ctx context.Context, err error, cancel bool) error {
 		return nil
 	}
 	if ctx.Err() != nil || st.out.Failed() {
-		cancels(st.s).left(ctx, st.v.Ref, cancel)
+		st.s.cancelAbandoned(ctx, st.v.Ref, cancel)
 		return nil
 	}
 	if isNotFound(err) || isExpired(err) { // deleted meanwhile; coming back would not help

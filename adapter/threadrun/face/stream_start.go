@@ -11,16 +11,16 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-func (s streams) start(w http.ResponseWriter, r *http.Request) error {
-	v, cancel, err := s.startView(w, r)
+func (s *server) createRunAndStream(w http.ResponseWriter, r *http.Request) error {
+	v, cancel, err := s.startRunView(w, r)
 	if err != nil {
 		return err
 	}
-	return s.serve(w, r, v, cancel)
+	return s.streamRun(w, r, v, cancel)
 }
 
-func (s streams) startView(w http.ResponseWriter, r *http.Request) (v *render.View, cancel bool, err error) {
-	q, started, err := runs(s).start(w, r, "stream")
+func (s *server) startRunView(w http.ResponseWriter, r *http.Request) (v *render.View, cancel bool, err error) {
+	q, started, err := s.startRun(w, r, "stream")
 	if err != nil {
 		return nil, false, err
 	}
@@ -34,8 +34,8 @@ func (s streams) startView(w http.ResponseWriter, r *http.Request) (v *render.Vi
 // root. Source: streamNamespaces of the LangGraph SDK.
 func namespaces(r *http.Request) []string { return r.URL.Query()["namespace"] }
 
-// join follows a run that was started elsewhere, in the modes asked for, or in those it was made with.
-func (s streams) join(w http.ResponseWriter, r *http.Request) error {
+// joinRunStream follows a run that was started elsewhere, in the modes asked for, or in those it was made with.
+func (s *server) joinRunStream(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	names := q.Texts("stream_mode")
 	cancel := q.Flag("cancel_on_disconnect")
@@ -52,11 +52,11 @@ func (s streams) join(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	return s.follow(w, r, names, after, cancel)
+	return s.followRun(w, r, names, after, cancel)
 }
 
-// resume is join with what it needs in the body.
-func (s streams) resume(w http.ResponseWriter, r *http.Request) error {
+// resumeRunStream is join with what it needs in the body.
+func (s *server) resumeRunStream(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (s streams) resume(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.follow(w, r, names, after, cancel)
+	return s.followRun(w, r, names, after, cancel)
 }
 
 func checkModes(names []string) error {
@@ -87,15 +87,15 @@ func checkModes(names []string) error {
 	return nil
 }
 
-func (s streams) follow(w http.ResponseWriter, r *http.Request, names []string, after adapter.Cursor, cancel bool) error {
-	v, err := s.followView(w, r, names, after, cancel)
+func (s *server) followRun(w http.ResponseWriter, r *http.Request, names []string, after adapter.Cursor, cancel bool) error {
+	v, err := s.followRunView(w, r, names, after, cancel)
 	if err != nil {
 		return err
 	}
-	return s.serve(w, r, v, cancel)
+	return s.streamRun(w, r, v, cancel)
 }
 
-func (s streams) followView(w http.ResponseWriter, r *http.Request, names []string, after adapter.Cursor, cancel bool) (*render.View, error) {
+func (s *server) followRunView(w http.ResponseWriter, r *http.Request, names []string, after adapter.Cursor, cancel bool) (*render.View, error) {
 	ref, err := refOf(r)
 	if err != nil {
 		return nil, err
