@@ -9,10 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// about answers what the bridge says of itself.
-type about struct{ *server }
-
-func (s about) info(w http.ResponseWriter, _ *http.Request) error {
+func (s *server) getInfo(w http.ResponseWriter, _ *http.Request) error {
 	var e rawjson.Writer
 	e.Open('{').Key("version").Text(s.face.Version).Key("flags").Open('{')
 	e.Key("assistants").Bool(true).Key("crons").Bool(true).Key("langsmith").Bool(false)
@@ -28,8 +25,8 @@ func (s about) info(w http.ResponseWriter, _ *http.Request) error {
 //go:embed compatibility.json
 var compatibility []byte
 
-// limits tells the caller what bounds it, and how much of that is left.
-func (s about) limits(w http.ResponseWriter, r *http.Request) error {
+// getLimits tells the caller what bounds it, and how much of that is left.
+func (s *server) getLimits(w http.ResponseWriter, r *http.Request) error {
 	answer := struct {
 		Limits []adapter.Limit `json:"limits"`
 	}{[]adapter.Limit{}}

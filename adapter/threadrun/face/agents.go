@@ -17,10 +17,7 @@ import (
 
 var assistantKeys = []string{"assistant_id", "graph_id", "name", "description", "config", "context", "metadata", "version", "created_at", "updated_at"}
 
-// assistants answers for assistants, which LangGraph's clients know.
-type assistants struct{ *server }
-
-func (s assistants) search(w http.ResponseWriter, r *http.Request) error {
+func (s *server) searchAssistants(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
@@ -45,8 +42,8 @@ func (s assistants) search(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// list answers as Aegra's GET /assistants, and by pages.
-func (s assistants) list(w http.ResponseWriter, r *http.Request) error {
+// listAssistants answers as Aegra's GET /assistants, and by pages.
+func (s *server) listAssistants(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	p := request.PageOf(q, usuallyListed)
 	if err := q.Err(); err != nil {
@@ -87,28 +84,28 @@ func writeAgents(e *rawjson.Writer, list []mapping.Assistant, write func(*rawjso
 	e.Close(']')
 }
 
-func (s assistants) count(w http.ResponseWriter, r *http.Request) error {
-	return count(s.server, w, r, func(o *request.Fields) adapter.AgentQuery { return assistantBody{o}.query() }, func(ctx context.Context, q adapter.AgentQuery) (int, error) {
+func (s *server) countAssistants(w http.ResponseWriter, r *http.Request) error {
+	return count(s, w, r, func(o *request.Fields) adapter.AgentQuery { return assistantBody{o}.query() }, func(ctx context.Context, q adapter.AgentQuery) (int, error) {
 		q.Limit = 1
 		_, total, err := s.svc.SearchAssistants(ctx, q)
 		return total, err
 	})
 }
 
-// named finds the assistant of the path: an id or a graph's name.
-func (s assistants) named(r *http.Request) (mapping.Assistant, error) {
+// assistantOf finds the assistant of the path: an id or a graph's name.
+func (s *server) assistantOf(r *http.Request) (mapping.Assistant, error) {
 	return s.svc.GetAssistant(r.Context(), mux.Vars(r)["assistant_id"])
 }
 
-func (s assistants) get(w http.ResponseWriter, r *http.Request) error {
-	a, err := s.named(r)
+func (s *server) getAssistant(w http.ResponseWriter, r *http.Request) error {
+	a, err := s.assistantOf(r)
 	return replyAssistant(w, a, err)
 }
 
 // deepest is how far xray may look into a graph.
 const deepest = 100
 
-func (s assistants) graph(w http.ResponseWriter, r *http.Request) error {
+func (s *server) getAssistantGraph(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	xray := xrayOf(q)
 	if err := q.Err(); err != nil {
@@ -134,8 +131,8 @@ func xrayOf(q *request.Query) string {
 	}
 }
 
-func (s assistants) schemas(w http.ResponseWriter, r *http.Request) error {
-	a, err := s.named(r)
+func (s *server) getAssistantSchemas(w http.ResponseWriter, r *http.Request) error {
+	a, err := s.assistantOf(r)
 	if err != nil {
 		return err
 	}
@@ -156,7 +153,7 @@ func schemaMembers(e *rawjson.Writer, sc mapping.Schemas) {
 	e.Key("state_schema").Raw(sc.State, "{}").Key("config_schema").Raw(sc.Config, "{}")
 }
 
-func (s assistants) subgraphs(w http.ResponseWriter, r *http.Request) error {
+func (s *server) getAssistantSubgraphs(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	recurse := q.Flag("recurse")
 	if err := q.Err(); err != nil {
@@ -171,11 +168,8 @@ func (s assistants) subgraphs(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// agents answers for the same assistants to clients of the Agent Protocol.
-type agents struct{ *server }
-
-// search is the Agent Protocol's search.
-func (s agents) search(w http.ResponseWriter, r *http.Request) error {
+// searchAgents is the Agent Protocol's search.
+func (s *server) searchAgents(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
@@ -195,7 +189,7 @@ func (s agents) search(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s agents) get(w http.ResponseWriter, r *http.Request) error {
+func (s *server) getAgent(w http.ResponseWriter, r *http.Request) error {
 	a, err := s.svc.GetAssistant(r.Context(), mux.Vars(r)["agent_id"])
 	if err != nil {
 		return err
@@ -206,7 +200,7 @@ func (s agents) get(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s agents) schemas(w http.ResponseWriter, r *http.Request) error {
+func (s *server) getAgentSchemas(w http.ResponseWriter, r *http.Request) error {
 	id := mux.Vars(r)["agent_id"]
 	a, err := s.svc.GetAssistant(r.Context(), id)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // Making and changing assistants is LangGraph's alone. Source: AssistantsClient of the LangGraph SDKs.
 
-func (s assistants) create(w http.ResponseWriter, r *http.Request) error {
+func (s *server) createAssistant(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func replyAssistant(w http.ResponseWriter, a mapping.Assistant, err error) error
 	return nil
 }
 
-func (s assistants) patch(w http.ResponseWriter, r *http.Request) error {
+func (s *server) patchAssistant(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (s assistants) patch(w http.ResponseWriter, r *http.Request) error {
 	return replyAssistant(w, a, err)
 }
 
-func (s assistants) delete(w http.ResponseWriter, r *http.Request) error {
+func (s *server) deleteAssistant(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	threads := q.Flag("delete_threads")
 	if err := q.Err(); err != nil {
@@ -70,7 +70,7 @@ func (s assistants) delete(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s assistants) versions(w http.ResponseWriter, r *http.Request) error {
+func (s *server) listAssistantVersions(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (s assistants) versions(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s assistants) setLatest(w http.ResponseWriter, r *http.Request) error {
+func (s *server) setLatestAssistant(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
 		return err

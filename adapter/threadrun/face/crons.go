@@ -24,22 +24,19 @@ var (
 	}
 )
 
-// crons answers for runs by the clock.
-type crons struct{ *server }
-
-func (s crons) create(w http.ResponseWriter, r *http.Request) error {
-	return s.add(w, r, "")
+func (s *server) createCron(w http.ResponseWriter, r *http.Request) error {
+	return s.addCron(w, r, "")
 }
 
-func (s crons) createOnThread(w http.ResponseWriter, r *http.Request) error {
+func (s *server) createCronOnThread(w http.ResponseWriter, r *http.Request) error {
 	thread, err := threadOf(r)
 	if err != nil {
 		return err
 	}
-	return s.add(w, r, thread)
+	return s.addCron(w, r, thread)
 }
 
-func (s crons) add(w http.ResponseWriter, r *http.Request, thread string) error {
+func (s *server) addCron(w http.ResponseWriter, r *http.Request, thread string) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
 		return err
@@ -115,7 +112,7 @@ func (o cronBody) moment(name string) time.Time {
 	return time.Time{}
 }
 
-func (s crons) get(w http.ResponseWriter, r *http.Request) error {
+func (s *server) getCron(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathUUID(r, "cron_id")
 	if err != nil {
 		return err
@@ -128,8 +125,8 @@ func (s crons) get(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// patch reads the cron anew with what was sent in place of what was there; null takes a field back.
-func (s crons) patch(w http.ResponseWriter, r *http.Request) error {
+// patchCron reads the cron anew with what was sent in place of what was there; null takes a field back.
+func (s *server) patchCron(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathUUID(r, "cron_id")
 	if err != nil {
 		return err
@@ -202,7 +199,7 @@ func onRunCompleted(c mapping.Cron) string {
 	return "delete"
 }
 
-func (s crons) delete(w http.ResponseWriter, r *http.Request) error {
+func (s *server) deleteCron(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathUUID(r, "cron_id")
 	if err != nil {
 		return err
@@ -223,7 +220,7 @@ func (o cronBody) query() adapter.CronQuery {
 	return q
 }
 
-func (s crons) search(w http.ResponseWriter, r *http.Request) error {
+func (s *server) searchCrons(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
@@ -255,8 +252,8 @@ func (s crons) search(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s crons) count(w http.ResponseWriter, r *http.Request) error {
-	return count(s.server, w, r, func(o *request.Fields) adapter.CronQuery { return cronBody{o}.query() }, func(ctx context.Context, q adapter.CronQuery) (int, error) {
+func (s *server) countCrons(w http.ResponseWriter, r *http.Request) error {
+	return count(s, w, r, func(o *request.Fields) adapter.CronQuery { return cronBody{o}.query() }, func(ctx context.Context, q adapter.CronQuery) (int, error) {
 		q.Limit = 1
 		_, total, err := s.svc.SearchCrons(ctx, q)
 		return total, err

@@ -15,9 +15,9 @@ import (
 // okTimeout bounds the asking: a database that does not answer is one that is not there.
 const okTimeout = 2 * time.Second
 
-// ok answers that the process is there, and with check_db whether its database is, too. Where it is not, services names
-// it. The status then is the one of LangGraph Server's document, which does not say what services look like.
-func (s about) ok(w http.ResponseWriter, r *http.Request) error {
+// getOK answers that the process is there, and with check_db whether its database is, too. Where it is not, services
+// names it. The status then is the one of LangGraph Server's document, which does not say what services look like.
+func (s *server) getOK(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	check := q.Flag("check_db")
 	if err := q.Err(); err != nil {
@@ -34,7 +34,7 @@ func (s about) ok(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s about) ready(ctx context.Context) error {
+func (s *server) ready(ctx context.Context) error {
 	if s.face.Ready == nil {
 		return nil
 	}

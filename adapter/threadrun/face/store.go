@@ -13,10 +13,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// items answers for the long-term store.
-type items struct{ *server }
-
-func (s items) put(w http.ResponseWriter, r *http.Request) error {
+func (s *server) putItem(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
 		return err
@@ -86,7 +83,7 @@ func (o itemBody) index() json.RawMessage {
 	return v
 }
 
-func (s items) get(w http.ResponseWriter, r *http.Request) error {
+func (s *server) getItem(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	namespace, key, refresh := namespaceOf(q), q.Text("key"), q.FlagSent("refresh_ttl")
 	if key == "" {
@@ -135,8 +132,8 @@ func namespaceOf(q *request.Query) []string {
 	return list
 }
 
-// delete is done when the item is gone, also where another request removed it.
-func (s items) delete(w http.ResponseWriter, r *http.Request) error {
+// deleteItem is done when the item is gone, also where another request removed it.
+func (s *server) deleteItem(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
 		return err
@@ -152,7 +149,7 @@ func (s items) delete(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s items) search(w http.ResponseWriter, r *http.Request) error {
+func (s *server) searchItems(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
@@ -189,9 +186,9 @@ func (s items) search(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// namespaces answers a bare list to the Agent Protocol and {namespaces} to LangGraph SDKs. A client that does not say
-// its flavour is taken for a LangGraph SDK when it sends both limit and offset, which those always do.
-func (s items) namespaces(w http.ResponseWriter, r *http.Request) error {
+// listNamespaces answers a bare list to the Agent Protocol and {namespaces} to LangGraph SDKs. A client that does not
+// say its flavour is taken for a LangGraph SDK when it sends both limit and offset, which those always do.
+func (s *server) listNamespaces(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
