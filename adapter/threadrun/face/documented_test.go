@@ -14,7 +14,7 @@ func TestRefusalsNameFieldsOfThisFace(t *testing.T) {
 	for meaning, name := range namesOfFields {
 		word, path, _ := strings.Cut(name, " ")
 		field := slices.ContainsFunc(RequestFields(), func(f mapping.RequestField) bool { return f.Name == word })
-		route := slices.ContainsFunc(endpoints, func(e endpoint) bool { return e.method == word && e.path == path })
+		route := slices.ContainsFunc(new(server).endpoints(), func(e endpoint) bool { return e.method == word && e.path == path })
 		if !field && !route {
 			t.Errorf("%q is said by %q, which this face does not have", meaning, name)
 		}

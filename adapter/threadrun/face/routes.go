@@ -3,19 +3,22 @@ package face
 import (
 	"net/http"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 )
+
+// handler responds to one request. If it returns an error, it has written nothing.
+type handler func(w http.ResponseWriter, r *http.Request) error
 
 // endpoint is one operation of the face.
 type endpoint struct {
 	method, path string
 	serve        handler
-	refused      bool     // known, and refused by name
 	needs        []string // rights
 }
 
-// The rights that operations need. A cron makes runs, so the right to write alone is not enough for one. A command of
-// the streaming protocol asks for the right it needs itself.
+// The rights that operations need. A cron creates runs, so it also needs the right to run. The handler of commands
+// checks the right that each command needs.
 var (
 	nothing = []string{}
 	toRead  = []string{mapping.RightRead}
@@ -25,131 +28,117 @@ var (
 	toAdmin = []string{mapping.RightAdmin}
 )
 
-// endpoints are all operations, the busiest ones first. Sources: Agent Protocol 0.1.6, openapi.json; LangGraph SDKs for
-// JavaScript and Python.
-var endpoints = []endpoint{
-	by(toRun, "POST", "/runs/wait", (*server).createRunAndWait),
-	by(toRun, "POST", "/runs/stream", (*server).createRunAndStream),
-	by(toRun, "POST", "/threads/{thread_id}/runs/wait", (*server).createRunAndWait),
-	by(toRun, "POST", "/threads/{thread_id}/runs/stream", (*server).createRunAndStream),
-	by(toWrite, "POST", "/threads", (*server).createThread),
-	by(toRun, "POST", "/threads/{thread_id}/runs", (*server).createRun),
-	by(toRead, "GET", "/threads/{thread_id}", (*server).getThread),
-	by(toRead, "GET", "/threads/{thread_id}/runs/{run_id}", (*server).getRun),
-	by(toRead, "GET", "/threads/{thread_id}/state", (*server).getState),
-	by(toWrite, "PUT", "/store/items", (*server).putItem),
-	by(toRead, "GET", "/store/items", (*server).getItem),
-	by(toRead, "POST", "/store/items/search", (*server).searchItems),
+// endpoints returns the operations that the face serves. The router tries them in this order, so the most called come
+// first. Sources: Agent Protocol 0.1.6, openapi.json; LangGraph SDKs for JavaScript and Python.
+func (s *server) endpoints() []endpoint {
+	return []endpoint{
+		{"POST", "/runs/wait", s.createRunAndWait, toRun},
+		{"POST", "/runs/stream", asStream(s.createRunAndStream), toRun},
+		{"POST", "/threads/{thread_id}/runs/wait", s.createRunAndWait, toRun},
+		{"POST", "/threads/{thread_id}/runs/stream", asStream(s.createRunAndStream), toRun},
+		{"POST", "/threads", s.createThread, toWrite},
+		{"POST", "/threads/{thread_id}/runs", s.createRun, toRun},
+		{"GET", "/threads/{thread_id}", s.getThread, toRead},
+		{"GET", "/threads/{thread_id}/runs/{run_id}", s.getRun, toRead},
+		{"GET", "/threads/{thread_id}/state", s.getState, toRead},
+		{"PUT", "/store/items", s.putItem, toWrite},
+		{"GET", "/store/items", s.getItem, toRead},
+		{"POST", "/store/items/search", s.searchItems, toRead},
 
-	by(toRead, "GET", "/threads", (*server).listThreads),
-	by(toRead, "POST", "/threads/search", (*server).searchThreads),
-	by(toRead, "POST", "/threads/count", (*server).countThreads),
-	by(toAdmin, "POST", "/threads/prune", (*server).pruneThreads),
-	by(toWrite, "PATCH", "/threads/{thread_id}", (*server).patchThread),
-	by(toWrite, "DELETE", "/threads/{thread_id}", (*server).deleteThread),
-	by(toWrite, "POST", "/threads/{thread_id}/copy", (*server).copyThread),
-	by(toRead, "GET", "/threads/{thread_id}/storage", (*server).getThreadStorage),
-	by(toWrite, "POST", "/threads/{thread_id}/state", (*server).updateState),
-	by(toRead, "POST", "/threads/{thread_id}/state/checkpoint", (*server).getStateAtCheckpoint),
-	by(toRead, "GET", "/threads/{thread_id}/state/{checkpoint_id}", (*server).getStateByID),
-	by(toRead, "GET", "/threads/{thread_id}/history", (*server).getHistory),
-	by(toRead, "POST", "/threads/{thread_id}/history", (*server).searchHistory),
-	by(toRead, "GET", "/threads/{thread_id}/stream", (*server).streamThread),
-	by(toRead, "POST", "/threads/{thread_id}/stream", (*server).streamEventsCamel),
-	by(toRead, "POST", "/threads/{thread_id}/stream/events", (*server).streamEvents),
-	by(toRead, "GET", "/threads/{thread_id}/stream/events", (*server).openEventSocket),
-	by(nothing, "POST", "/threads/{thread_id}/commands", (*server).postCommand),
+		{"GET", "/threads", s.listThreads, toRead},
+		{"POST", "/threads/search", s.searchThreads, toRead},
+		{"POST", "/threads/count", s.countThreads, toRead},
+		{"POST", "/threads/prune", s.pruneThreads, toAdmin},
+		{"PATCH", "/threads/{thread_id}", s.patchThread, toWrite},
+		{"DELETE", "/threads/{thread_id}", s.deleteThread, toWrite},
+		{"POST", "/threads/{thread_id}/copy", s.copyThread, toWrite},
+		{"GET", "/threads/{thread_id}/storage", s.getThreadStorage, toRead},
+		{"POST", "/threads/{thread_id}/state", s.updateState, toWrite},
+		{"POST", "/threads/{thread_id}/state/checkpoint", s.getStateAtCheckpoint, toRead},
+		{"GET", "/threads/{thread_id}/state/{checkpoint_id}", s.getStateByID, toRead},
+		{"GET", "/threads/{thread_id}/history", s.getHistory, toRead},
+		{"POST", "/threads/{thread_id}/history", s.searchHistory, toRead},
+		{"GET", "/threads/{thread_id}/stream", asStream(s.streamThread), toRead},
+		{"POST", "/threads/{thread_id}/stream", asStream(s.streamEventsCamel), toRead},
+		{"POST", "/threads/{thread_id}/stream/events", asStream(s.streamEvents), toRead},
+		{"GET", "/threads/{thread_id}/stream/events", asStream(s.openEventSocket), toRead},
+		{"POST", "/threads/{thread_id}/commands", s.postCommand, nothing},
 
-	by(toRead, "GET", "/threads/{thread_id}/runs", (*server).listRuns),
-	by(toWrite, "DELETE", "/threads/{thread_id}/runs/{run_id}", (*server).deleteRun),
-	by(toRead, "GET", "/threads/{thread_id}/runs/{run_id}/stream", (*server).joinRunStream),
-	by(toRead, "POST", "/threads/{thread_id}/runs/{run_id}/stream", (*server).resumeRunStream),
-	by(toRead, "GET", "/threads/{thread_id}/runs/{run_id}/join", (*server).joinRun),
-	by(toRead, "GET", "/threads/{thread_id}/runs/{run_id}/wait", (*server).joinRunWithStatus),
-	by(toRun, "POST", "/threads/{thread_id}/runs/{run_id}/cancel", (*server).cancelRun),
-	by(toRead, "GET", "/threads/{thread_id}/runs/{run_id}/explain", (*server).explainRun),
+		{"GET", "/threads/{thread_id}/runs", s.listRuns, toRead},
+		{"DELETE", "/threads/{thread_id}/runs/{run_id}", s.deleteRun, toWrite},
+		{"GET", "/threads/{thread_id}/runs/{run_id}/stream", asStream(s.joinRunStream), toRead},
+		{"POST", "/threads/{thread_id}/runs/{run_id}/stream", asStream(s.resumeRunStream), toRead},
+		{"GET", "/threads/{thread_id}/runs/{run_id}/join", s.joinRun, toRead},
+		{"GET", "/threads/{thread_id}/runs/{run_id}/wait", s.joinRunWithStatus, toRead},
+		{"POST", "/threads/{thread_id}/runs/{run_id}/cancel", s.cancelRun, toRun},
+		{"GET", "/threads/{thread_id}/runs/{run_id}/explain", s.explainRun, toRead},
 
-	by(toRun, "POST", "/runs", (*server).createRun),
-	by(toRead, "POST", "/runs/search", (*server).searchRuns),
-	by(toRun, "POST", "/runs/batch", (*server).createRuns),
-	by(toRun, "POST", "/runs/cancel", (*server).cancelRuns),
-	by(toRead, "POST", "/runs/crons/search", (*server).searchCrons),
-	by(toRead, "POST", "/runs/crons/count", (*server).countCrons),
-	by(toCron, "POST", "/runs/crons", (*server).createCron),
-	by(toCron, "POST", "/threads/{thread_id}/runs/crons", (*server).createCronOnThread),
-	by(toRead, "GET", "/runs/crons/{cron_id}", (*server).getCron),
-	by(toCron, "PATCH", "/runs/crons/{cron_id}", (*server).patchCron),
-	by(toWrite, "DELETE", "/runs/crons/{cron_id}", (*server).deleteCron),
-	by(toRead, "GET", "/runs/{run_id}", (*server).getRunAP),
-	by(toWrite, "DELETE", "/runs/{run_id}", (*server).deleteRun),
-	by(toRead, "GET", "/runs/{run_id}/wait", (*server).joinRunAP),
-	by(toRead, "GET", "/runs/{run_id}/join", (*server).joinRun),
-	by(toRead, "GET", "/runs/{run_id}/stream", (*server).joinRunStream),
-	by(toRun, "POST", "/runs/{run_id}/cancel", (*server).cancelRunAP),
-	by(toRead, "GET", "/runs/{run_id}/explain", (*server).explainRun),
+		{"POST", "/runs", s.createRun, toRun},
+		{"POST", "/runs/search", s.searchRuns, toRead},
+		{"POST", "/runs/batch", s.createRuns, toRun},
+		{"POST", "/runs/cancel", s.cancelRuns, toRun},
+		{"POST", "/runs/crons/search", s.searchCrons, toRead},
+		{"POST", "/runs/crons/count", s.countCrons, toRead},
+		{"POST", "/runs/crons", s.createCron, toCron},
+		{"POST", "/threads/{thread_id}/runs/crons", s.createCronOnThread, toCron},
+		{"GET", "/runs/crons/{cron_id}", s.getCron, toRead},
+		{"PATCH", "/runs/crons/{cron_id}", s.patchCron, toCron},
+		{"DELETE", "/runs/crons/{cron_id}", s.deleteCron, toWrite},
+		{"GET", "/runs/{run_id}", s.getRunAP, toRead},
+		{"DELETE", "/runs/{run_id}", s.deleteRun, toWrite},
+		{"GET", "/runs/{run_id}/wait", s.joinRunAP, toRead},
+		{"GET", "/runs/{run_id}/join", s.joinRun, toRead},
+		{"GET", "/runs/{run_id}/stream", asStream(s.joinRunStream), toRead},
+		{"POST", "/runs/{run_id}/cancel", s.cancelRunAP, toRun},
+		{"GET", "/runs/{run_id}/explain", s.explainRun, toRead},
 
-	by(toRead, "GET", "/assistants", (*server).listAssistants),
-	by(toRead, "POST", "/assistants/search", (*server).searchAssistants),
-	by(toRead, "POST", "/assistants/count", (*server).countAssistants),
-	by(toRead, "GET", "/assistants/{assistant_id}", (*server).getAssistant),
-	by(toRead, "GET", "/assistants/{assistant_id}/graph", (*server).getAssistantGraph),
-	by(toRead, "GET", "/assistants/{assistant_id}/schemas", (*server).getAssistantSchemas),
-	by(toRead, "GET", "/assistants/{assistant_id}/subgraphs", (*server).getAssistantSubgraphs),
-	by(toRead, "GET", "/assistants/{assistant_id}/subgraphs/{namespace}", (*server).getAssistantSubgraphs),
-	by(toRead, "POST", "/assistants/{assistant_id}/versions", (*server).listAssistantVersions),
-	by(toWrite, "POST", "/assistants/{assistant_id}/latest", (*server).setLatestAssistant),
-	by(toWrite, "POST", "/assistants", (*server).createAssistant),
-	by(toWrite, "PATCH", "/assistants/{assistant_id}", (*server).patchAssistant),
-	by(toWrite, "DELETE", "/assistants/{assistant_id}", (*server).deleteAssistant),
+		{"GET", "/assistants", s.listAssistants, toRead},
+		{"POST", "/assistants/search", s.searchAssistants, toRead},
+		{"POST", "/assistants/count", s.countAssistants, toRead},
+		{"GET", "/assistants/{assistant_id}", s.getAssistant, toRead},
+		{"GET", "/assistants/{assistant_id}/graph", s.getAssistantGraph, toRead},
+		{"GET", "/assistants/{assistant_id}/schemas", s.getAssistantSchemas, toRead},
+		{"GET", "/assistants/{assistant_id}/subgraphs", s.getAssistantSubgraphs, toRead},
+		{"GET", "/assistants/{assistant_id}/subgraphs/{namespace}", s.getAssistantSubgraphs, toRead},
+		{"POST", "/assistants/{assistant_id}/versions", s.listAssistantVersions, toRead},
+		{"POST", "/assistants/{assistant_id}/latest", s.setLatestAssistant, toWrite},
+		{"POST", "/assistants", s.createAssistant, toWrite},
+		{"PATCH", "/assistants/{assistant_id}", s.patchAssistant, toWrite},
+		{"DELETE", "/assistants/{assistant_id}", s.deleteAssistant, toWrite},
 
-	by(toRead, "POST", "/agents/search", (*server).searchAgents),
-	by(toRead, "GET", "/agents/{agent_id}", (*server).getAgent),
-	by(toRead, "GET", "/agents/{agent_id}/schemas", (*server).getAgentSchemas),
+		{"POST", "/agents/search", s.searchAgents, toRead},
+		{"GET", "/agents/{agent_id}", s.getAgent, toRead},
+		{"GET", "/agents/{agent_id}/schemas", s.getAgentSchemas, toRead},
 
-	by(toWrite, "DELETE", "/store/items", (*server).deleteItem),
-	by(toRead, "POST", "/store/namespaces", (*server).listNamespaces),
+		{"DELETE", "/store/items", s.deleteItem, toWrite},
+		{"POST", "/store/namespaces", s.listNamespaces, toRead},
 
-	by(toAdmin, "GET", "/data", (*server).getData),
-	by(toAdmin, "GET", "/data/export", (*server).exportData),
-	by(toAdmin, "DELETE", "/data", (*server).deleteData),
+		{"GET", "/data", s.getData, toAdmin},
+		{"GET", "/data/export", s.exportData, toAdmin},
+		{"DELETE", "/data", s.deleteData, toAdmin},
 
-	by(nothing, "GET", "/ok", (*server).getOK),
-	by(nothing, "HEAD", "/ok", (*server).getOK),
-	by(toRead, "GET", "/info", (*server).getInfo),
-	by(toRead, "GET", "/limits", (*server).getLimits),
-
-	refuse("PATCH", "/threads/{thread_id}/state", "patching a state's metadata"),
-	refuse("POST", "/ui/{assistant_id}", "serving user interfaces"),
+		{"GET", "/ok", s.getOK, nothing},
+		{"HEAD", "/ok", s.getOK, nothing},
+		{"GET", "/info", s.getInfo, toRead},
+		{"GET", "/limits", s.getLimits, toRead},
+	}
 }
 
-// on gives a route, and what it needs, to a handler of the type H, which is a server by another name.
-func on[H ~struct{ *server }](needs []string, method, path string, serve func(H, http.ResponseWriter, *http.Request) error) endpoint {
-	return endpoint{method, path, func(s *server, w http.ResponseWriter, r *http.Request) error { return serve(H{s}, w, r) }, false, needs}
+// unsupported are operations that clients know and the face refuses by name. The status is 404, which SDKs take as
+// final; they would retry 501.
+var unsupported = []struct{ method, path, what string }{
+	{"PATCH", "/threads/{thread_id}/state", "patching a state's metadata"},
+	{"POST", "/ui/{assistant_id}", "serving user interfaces"},
 }
 
-// refuse answers a known operation that is not there with 404 and its name; SDKs take that as final, while they retry
-// 501.
-func refuse(method, path, what string) endpoint {
-	return endpoint{method, path, func(*server, http.ResponseWriter, *http.Request) error { return notSupported(what) }, true, nothing}
-}
-
-func notSupported(what string) error {
-	return mapping.Errorf(mapping.NotFound, mapping.CodeNotSupported, "Not supported here: %s.", what)
-}
-
-// opensStream are the operations that answer with a stream or a WebSocket, as method and path.
-var opensStream = map[string]bool{
-	"POST /runs/stream":                              true,
-	"GET /runs/{run_id}/stream":                      true,
-	"POST /threads/{thread_id}/runs/stream":          true,
-	"GET /threads/{thread_id}/runs/{run_id}/stream":  true,
-	"POST /threads/{thread_id}/runs/{run_id}/stream": true,
-	"GET /threads/{thread_id}/stream":                true,
-	"POST /threads/{thread_id}/stream":               true,
-	"GET /threads/{thread_id}/stream/events":         true,
-	"POST /threads/{thread_id}/stream/events":        true,
-}
-
-func by(needs []string, method, path string, serve handler) endpoint {
-	return endpoint{method, path, serve, false, needs}
+// asStream counts a response as an open stream until serve returns.
+func asStream(serve handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		done, err := adapter.OpenStream(r.Context())
+		if err != nil {
+			return err
+		}
+		defer done()
+		return serve(w, r)
+	}
 }
