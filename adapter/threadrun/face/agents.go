@@ -22,7 +22,7 @@ func (s *server) searchAssistants(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	q, p := assistantBody{o}.query(), request.PageOf(o, 10)
+	q, p := assistantQuery(o), request.PageOf(o, 10)
 	q.SortBy, q.Asc = request.SortOf(o, assistantSorts...)
 	q.Limit, q.Offset = p.Limit, p.Offset
 	names := o.Texts("select")
@@ -61,10 +61,7 @@ func (s *server) listAssistants(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// assistantBody is the body of a request about assistants.
-type assistantBody struct{ *request.Fields }
-
-func (o assistantBody) query() adapter.AgentQuery {
+func assistantQuery(o *request.Fields) adapter.AgentQuery {
 	return adapter.AgentQuery{Name: o.Text("name"), Graph: o.Text("graph_id"), Metadata: o.Object("metadata")}
 }
 
@@ -85,7 +82,7 @@ func writeAgents(e *rawjson.Writer, list []mapping.Assistant, write func(*rawjso
 }
 
 func (s *server) countAssistants(w http.ResponseWriter, r *http.Request) error {
-	return count(s, w, r, func(o *request.Fields) adapter.AgentQuery { return assistantBody{o}.query() }, func(ctx context.Context, q adapter.AgentQuery) (int, error) {
+	return count(s, w, r, assistantQuery, func(ctx context.Context, q adapter.AgentQuery) (int, error) {
 		q.Limit = 1
 		_, total, err := s.svc.SearchAssistants(ctx, q)
 		return total, err

@@ -63,8 +63,8 @@ func (s *server) readBatch(raw []byte, h http.Header) ([]*runRequest, error) {
 	var batch []*runRequest
 	for i, one := range list {
 		if run := o.Element("batch", i, one); run != nil {
-			q := runBody{run}.read("")
-			q.Retries, q.RetriesSaid = runBody{run}.retries(h)
+			q := readRunBody(run, "")
+			q.Retries, q.RetriesSaid = retriesOf(run, h)
 			q.IdempotencyKey, q.Batch = h.Get(adapter.IdempotencyKeyHeader), fmt.Sprintf("%d/%d", i, len(list))
 			batch = append(batch, q)
 		}

@@ -25,10 +25,10 @@ func FuzzRunRequest(f *testing.F) {
 		if body != nil && !json.Valid(body) {
 			t.Fatalf("accepted %q", body)
 		}
-		q := runBody{o}.read("")
-		threadBody{o}.supersteps()
-		threadBody{o}.ttl()
-		stateBody{o}.before()
+		q := readRunBody(o, "")
+		superstepsOf(o)
+		ttlOf(o)
+		beforeOf(o)
 		if !json.Valid(q.Kwargs) {
 			t.Fatalf("kwargs %q", q.Kwargs)
 		}

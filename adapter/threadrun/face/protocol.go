@@ -31,10 +31,10 @@ func (s *server) startRunOfCommand(ctx context.Context, start protocol.Start) (*
 	if err != nil {
 		return nil, err
 	}
-	q := runBody{o}.read(start.Thread)
+	q := readRunBody(o, start.Thread)
 	q.Fields = slices.DeleteFunc(q.Fields, func(name string) bool { return slices.Contains(commandFields, name) })
 	q.IdempotencyKey = start.Header.Get(adapter.IdempotencyKeyHeader)
-	q.Retries, q.RetriesSaid = runBody{o}.retries(start.Header)
+	q.Retries, q.RetriesSaid = retriesOf(o, start.Header)
 	if err := o.Err(); err != nil {
 		return nil, err
 	}

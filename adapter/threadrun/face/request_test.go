@@ -394,7 +394,7 @@ func TestRunRefersToWhatIsKeptOfItsRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := runBody{o}.read("").take()
+	n := readRunBody(o, "").take()
 	sent := []string{string(n.Input), string(n.Messages), string(n.Config), string(n.Context)}
 	clear(body)
 	if d := cmp.Diff(sent, []string{string(n.Input), string(n.Messages), string(n.Config), string(n.Context)}); d != "" {

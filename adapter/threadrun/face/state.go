@@ -146,7 +146,7 @@ func (s *server) updateState(w http.ResponseWriter, r *http.Request) error {
 	}
 	at := pointOf(o)
 	u := adapter.StateUpdate{AsNode: o.Text("as_node"), CheckpointID: at.Checkpoint, IdempotencyKey: r.Header.Get(adapter.IdempotencyKeyHeader)}
-	u.Values, u.Then = stateBody{o}.updates("values")
+	u.Values, u.Then = updatesOf(o, "values")
 	if err := o.Err(); err != nil {
 		return err
 	}
@@ -176,12 +176,9 @@ func (s *server) updateInnerState(w http.ResponseWriter, r *http.Request, thread
 	return nil
 }
 
-// stateBody is the body of a request about states.
-type stateBody struct{ *request.Fields }
-
-// updates reads a member that is an object or a list of objects, as LangGraph's SDK for Python types the values of
+// updatesOf reads a member that is an object or a list of objects, as LangGraph's SDK for Python types the values of
 // update_state (dict | Sequence[dict]).
-func (o stateBody) updates(name string) (first json.RawMessage, then []json.RawMessage) {
+func updatesOf(o *request.Fields, name string) (first json.RawMessage, then []json.RawMessage) {
 	if rawjson.Kind(o.Get(name)) != '[' {
 		return o.Object(name), nil
 	}
@@ -218,7 +215,7 @@ func (s *server) searchHistory(w http.ResponseWriter, r *http.Request) error {
 	h := adapter.HistoryQuery{
 		Limit:    o.Whole("limit", 10, 1, 1000),
 		Metadata: o.Object("metadata"),
-		Before:   stateBody{o}.before(),
+		Before:   beforeOf(o),
 		At:       at.Checkpoint,
 	}
 	set, err := selection.OfState(o.Texts("select"), stateKeys...)
@@ -252,8 +249,8 @@ func (s *server) replyInnerHistory(w http.ResponseWriter, r *http.Request, at ad
 	return nil
 }
 
-// before is a checkpoint's id, {checkpoint_id} or {configurable: {checkpoint_id}}.
-func (o stateBody) before() string {
+// beforeOf is a checkpoint's id, {checkpoint_id} or {configurable: {checkpoint_id}}.
+func beforeOf(o *request.Fields) string {
 	switch v := o.Get("before"); rawjson.Kind(v) {
 	case 0, '"':
 		return o.UUID("before")

@@ -18,8 +18,7 @@ func (s *server) putItem(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	item := itemBody{o}
-	p := adapter.PutItem{Namespace: item.namespace(), Key: item.key(), Value: o.Needed("value", o.Object("value")), Index: item.index(), Lost: lostIn(w)}
+	p := adapter.PutItem{Namespace: itemNamespace(o), Key: itemKey(o), Value: o.Needed("value", o.Object("value")), Index: indexOf(o), Lost: lostIn(w)}
 	if ttl := request.Minutes(o, "ttl"); ttl != nil {
 		p.TTL = *ttl
 	}
@@ -38,27 +37,24 @@ func lostIn(w http.ResponseWriter) adapter.OnLoss {
 	return func(l mapping.Loss) { w.Header().Set("X-Apbridge-Unsupported", mapping.LossHeader([]mapping.Loss{l})) }
 }
 
-// itemBody is the body of a request about items of the store.
-type itemBody struct{ *request.Fields }
-
-func (o itemBody) key() string {
+func itemKey(o *request.Fields) string {
 	o.Needed("key", nil)
 	return o.Name("key")
 }
 
-// namespace reads where an item is put: labels, of which there is at least one, none of them empty or with a dot, since
-// one parameter of the GET joins them with dots.
-func (o itemBody) namespace() []string {
+// itemNamespace reads where an item is put: labels, of which there is at least one, none of them empty or with a dot,
+// since one parameter of the GET joins them with dots.
+func itemNamespace(o *request.Fields) []string {
 	o.Needed("namespace", nil)
-	labels := o.labels("namespace")
+	labels := labelsOf(o, "namespace")
 	if labels != nil && len(labels) == 0 {
 		o.Complain("namespace", "must have at least one label")
 	}
 	return labels
 }
 
-// labels are those of a namespace, or of what it begins or ends with.
-func (o itemBody) labels(name string) []string {
+// labelsOf are those of a namespace, or of what it begins or ends with.
+func labelsOf(o *request.Fields, name string) []string {
 	labels := o.Texts(name)
 	if slices.ContainsFunc(labels, noLabel) {
 		o.Complain(name, wantLabels)
@@ -70,8 +66,8 @@ const wantLabels = "must have labels that are not empty and have no dots"
 
 func noLabel(l string) bool { return l == "" || strings.Contains(l, ".") }
 
-// index is false, or a list of paths to embed; null and nothing are the default.
-func (o itemBody) index() json.RawMessage {
+// indexOf is false, or a list of paths to embed; null and nothing are the default.
+func indexOf(o *request.Fields) json.RawMessage {
 	v := o.Get("index")
 	switch rawjson.Kind(v) {
 	case 0, 'f':
@@ -138,7 +134,7 @@ func (s *server) deleteItem(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	namespace, key := itemBody{o}.labels("namespace"), itemBody{o}.key()
+	namespace, key := labelsOf(o, "namespace"), itemKey(o)
 	if err := o.Err(); err != nil {
 		return err
 	}
@@ -156,7 +152,7 @@ func (s *server) searchItems(w http.ResponseWriter, r *http.Request) error {
 	}
 	p := request.PageOf(o, 10)
 	q := adapter.ItemQuery{
-		Prefix: itemBody{o}.labels("namespace_prefix"), Filter: o.Object("filter"), Query: o.Text("query"),
+		Prefix: labelsOf(o, "namespace_prefix"), Filter: o.Object("filter"), Query: o.Text("query"),
 		Limit: p.Limit, Offset: p.Offset, RefreshTTL: o.FlagSent("refresh_ttl"), Lost: lostIn(w),
 	}
 	q.SearchBy = mapping.SearchBy(o.Enum("search_by", string(mapping.SearchByMeaning), string(mapping.SearchByWords)))
@@ -199,7 +195,7 @@ func (s *server) listNamespaces(w http.ResponseWriter, r *http.Request) error {
 	}
 	p := request.PageOf(o, 100)
 	q := adapter.NamespaceQuery{
-		Prefix: itemBody{o}.labels("prefix"), Suffix: itemBody{o}.labels("suffix"), MaxDepth: o.Whole("max_depth", 0, 1, 1000),
+		Prefix: labelsOf(o, "prefix"), Suffix: labelsOf(o, "suffix"), MaxDepth: o.Whole("max_depth", 0, 1, 1000),
 		Limit: p.Limit, Offset: p.Offset,
 	}
 	if err := o.Err(); err != nil {

@@ -35,11 +35,11 @@ func (s *server) createThread(w http.ResponseWriter, r *http.Request) error {
 		ID:         o.UUID("thread_id"),
 		Metadata:   o.Object("metadata"),
 		OrGet:      o.Enum("if_exists", "raise", "do_nothing") == "do_nothing",
-		Supersteps: threadBody{o}.supersteps(),
+		Supersteps: superstepsOf(o),
 
 		IdempotencyKey: r.Header.Get(adapter.IdempotencyKeyHeader),
 	}
-	if ttl, keepLatest := (threadBody{o}).ttl(); ttl != nil {
+	if ttl, keepLatest := ttlOf(o); ttl != nil {
 		n.TTL, n.KeepLatest = *ttl, keepLatest
 	}
 	if err := o.Err(); err != nil {
@@ -49,11 +49,8 @@ func (s *server) createThread(w http.ResponseWriter, r *http.Request) error {
 	return replyThread(w, t, err)
 }
 
-// threadBody is the body of a request about threads.
-type threadBody struct{ *request.Fields }
-
-// supersteps reads states to start from: [{updates: [{values, as_node}]}].
-func (o threadBody) supersteps() []adapter.Superstep {
+// superstepsOf reads states to start from: [{updates: [{values, as_node}]}].
+func superstepsOf(o *request.Fields) []adapter.Superstep {
 	var out []adapter.Superstep
 	for i, raw := range rawjson.ElementsOf(o.List("supersteps")) {
 		step := o.Element("supersteps", i, raw)
@@ -63,7 +60,7 @@ func (o threadBody) supersteps() []adapter.Superstep {
 		var ups []adapter.StateUpdate
 		for j, raw := range rawjson.ElementsOf(step.List("updates")) {
 			if up := step.Element("updates", j, raw); up != nil {
-				ups = append(ups, threadBody{up}.superstepUpdate())
+				ups = append(ups, superstepUpdate(up))
 			}
 		}
 		out = append(out, adapter.Superstep{Updates: ups})
@@ -73,9 +70,9 @@ func (o threadBody) supersteps() []adapter.Superstep {
 
 // superstepUpdate reads {values, command, as_node}. A command that says anything takes the place of values, as on a
 // LangGraph server. Only a graph can carry out its goto and resume.
-func (o threadBody) superstepUpdate() adapter.StateUpdate {
+func superstepUpdate(o *request.Fields) adapter.StateUpdate {
 	up := adapter.StateUpdate{AsNode: o.Text("as_node")}
-	up.Values, up.Then = stateBody(o).updates("values")
+	up.Values, up.Then = updatesOf(o, "values")
 	if c := o.Sub("command"); c != nil {
 		update, jumps := c.Object("update"), request.UnlessEmpty(c.Get("goto")) != nil || c.Get("resume") != nil
 		if update != nil || jumps {
@@ -88,9 +85,9 @@ func (o threadBody) superstepUpdate() adapter.StateUpdate {
 	return up
 }
 
-// ttl reads a time to live: a number of minutes, or {ttl, strategy}. Without a strategy the thread is deleted when it
+// ttlOf reads a time to live: a number of minutes, or {ttl, strategy}. Without a strategy the thread is deleted when it
 // is over.
-func (o threadBody) ttl() (d *time.Duration, keepLatest bool) {
+func ttlOf(o *request.Fields) (d *time.Duration, keepLatest bool) {
 	v := o.Get("ttl")
 	if rawjson.Kind(v) == '{' {
 		in := o.Sub("ttl")
@@ -100,7 +97,7 @@ func (o threadBody) ttl() (d *time.Duration, keepLatest bool) {
 		}
 		return request.Minutes(in, "ttl"), keepLatest
 	}
-	return request.Minutes(o.Fields, "ttl"), false
+	return request.Minutes(o, "ttl"), false
 }
 
 // threadFault is why the last run of a thread failed, where that is how the thread stands.
@@ -168,7 +165,7 @@ func (s *server) patchThread(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := adapter.ThreadPatch{Metadata: o.Object("metadata"), Values: o.Object("values")}
-	p.TTL, p.KeepLatest = threadBody{o}.ttl()
+	p.TTL, p.KeepLatest = ttlOf(o)
 	p.Checkpoint = checkpointOf(o)
 	messages := o.List("messages")
 	if err := o.Err(); err != nil {
@@ -222,8 +219,8 @@ func (s *server) copyThread(w http.ResponseWriter, r *http.Request) error {
 	return replyThread(w, t, err)
 }
 
-// query reads the filters of search and count.
-func (o threadBody) query() (q adapter.ThreadSearch) {
+// threadQuery reads the filters of search and count.
+func threadQuery(o *request.Fields) (q adapter.ThreadSearch) {
 	q.Metadata, q.Values = o.Object("metadata"), o.Object("values")
 	q.Status = mapping.ThreadStatus(o.Enum("status", threadStatuses...))
 	for _, id := range o.Texts("ids") {
@@ -240,7 +237,7 @@ func (s *server) searchThreads(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q, p := threadBody{o}.query(), request.PageOf(o, 10)
+	q, p := threadQuery(o), request.PageOf(o, 10)
 	q.SortBy, q.Asc = request.SortOf(o, threadSorts...)
 	q.Limit, q.Offset = p.Limit, p.Offset
 	names := o.Texts("select")
@@ -342,7 +339,7 @@ func (s *server) writePickedThread(ctx context.Context, e *rawjson.Writer, t map
 }
 
 func (s *server) countThreads(w http.ResponseWriter, r *http.Request) error {
-	return count(s, w, r, func(o *request.Fields) adapter.ThreadSearch { return threadBody{o}.query() }, s.svc.CountThreads)
+	return count(s, w, r, threadQuery, s.svc.CountThreads)
 }
 
 func isNotFound(err error) bool { return isClass(err, mapping.NotFound) }
