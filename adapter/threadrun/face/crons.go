@@ -24,6 +24,11 @@ var (
 	}
 )
 
+var cronSorts = []request.Sort{
+	{Word: "cron_id", By: mapping.SortByID}, {Word: "assistant_id", By: mapping.SortByAssistant}, {Word: "thread_id", By: mapping.SortByThread},
+	{Word: "created_at", By: mapping.SortByCreated}, {Word: "updated_at", By: mapping.SortByUpdated}, {Word: "next_run_date", By: mapping.SortByTick},
+}
+
 func (s *server) createCron(w http.ResponseWriter, r *http.Request) error {
 	return s.addCron(w, r, "")
 }

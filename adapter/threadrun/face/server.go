@@ -1,6 +1,7 @@
 package face
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -209,3 +210,21 @@ func paginate(w http.ResponseWriter, p request.Page, n, total int) {
 func replyNumber(w http.ResponseWriter, n int) { reply(w, http.StatusOK, []byte(strconv.Itoa(n))) }
 
 func noContent(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }
+
+// count answers how many there are of what a request's filters, which read takes from its body, ask for.
+func count[Q any](s *server, w http.ResponseWriter, r *http.Request, read func(*request.Fields) Q, of func(context.Context, Q) (int, error)) error {
+	o, err := s.request(w, r, false)
+	if err != nil {
+		return err
+	}
+	q := read(o)
+	if err := o.Err(); err != nil {
+		return err
+	}
+	n, err := of(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	replyNumber(w, n)
+	return nil
+}

@@ -13,6 +13,11 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
+var itemSorts = []request.Sort{
+	{Word: "key", By: mapping.SortByKey}, {Word: "created_at", By: mapping.SortByCreated}, {Word: "updated_at", By: mapping.SortByUpdated},
+	{Word: "score", By: mapping.SortByScore},
+}
+
 func (s *server) putItem(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
