@@ -7,7 +7,7 @@
 // The document fixes nine operations; these are ours:
 //
 //   - POST …/tasks/{task_id}/cancel stops a task and answers 200 with the Task.
-//   - GET …/tasks/{task_id}/steps?stream=true is an event stream of the same steps (follow.go).
+//   - GET …/tasks/{task_id}/steps?stream=true is an event stream of the same steps (steps.go).
 //   - GET /ap/v1/heartbeat answers in plain text, as AutoGPT does.
 //   - created_at and modified_at (RFC 3339, UTC) in tasks, steps and artifacts.
 //   - Idempotency-Key on POST …/tasks and …/steps.

@@ -12,11 +12,11 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// style is how one version of the protocol answers where versions differ.
+// style holds the differences between the responses of the protocol's versions.
 type style struct {
-	invalid int    // status of a request that cannot be
-	created int    // status of a POST that made something
-	root    string // where its first collection is, for messages
+	invalid int    // status of an invalid request
+	created int    // status of a POST that created something
+	root    string // path of its first collection, for messages
 	flavour mapping.Flavour
 }
 
@@ -25,22 +25,22 @@ var (
 	v2 = style{invalid: http.StatusBadRequest, created: http.StatusCreated, root: "/ap/v2/topics", flavour: FlavourTopic}
 )
 
-// server is what the handlers of one version share. Safe for concurrent use; it keeps no state. The handlers stand in
-// one type for each noun, which is a server by another name.
+// server serves one version of the protocol. Its handlers are in one file per noun. It keeps no state and is safe for
+// concurrent use.
 type server struct {
 	svc   adapter.Service
 	face  adapter.Face
 	style style
 }
 
-// operation answers one request about ref, or returns why it cannot be answered, before it wrote anything.
+// operation responds to one request about ref. If it returns an error, it has written nothing.
 type operation func(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error
 
 // endpoint is an operation at a path below a prefix.
 type endpoint struct {
 	method, path string
 	op           operation
-	need         string // the right to it
+	need         string // the right that it requires
 }
 
 // Mount adds the face's routes to r: those of both versions and of before September 2023, below each of their prefixes.
@@ -65,21 +65,21 @@ func Mount(r *mux.Router, svc adapter.Service, face adapter.Face) {
 	old.PathPrefix("/tasks/").Handler(adapter.Anybody(http.HandlerFunc(first.noRoute)))
 }
 
-// endpoints lists the operations on tasks below a prefix, those that clients call most first: the router tries them in
-// this order.
+// endpoints returns the operations on tasks below a prefix. The router tries them in this order, so those that clients
+// call most come first.
 func (s *server) endpoints(prefix string) []endpoint {
 	all, one := prefix+"/tasks", prefix+"/tasks/{task}"
 	return []endpoint{
-		{http.MethodPost, one + "/steps", steps{s}.execute, mapping.RightRun},
-		{http.MethodPost, all, tasks{s}.create, mapping.RightRun},
-		{http.MethodGet, one, tasks{s}.get, mapping.RightRead},
-		{http.MethodGet, one + "/steps", steps{s}.list, mapping.RightRead},
-		{http.MethodGet, one + "/artifacts", artifacts{s}.list, mapping.RightRead},
-		{http.MethodGet, one + "/artifacts/{artifact}", artifacts{s}.download, mapping.RightRead},
-		{http.MethodPost, one + "/artifacts", artifacts{s}.upload, mapping.RightWrite},
-		{http.MethodGet, one + "/steps/{step}", steps{s}.get, mapping.RightRead},
-		{http.MethodGet, all, tasks{s}.list, mapping.RightRead},
-		{http.MethodPost, one + "/cancel", tasks{s}.cancel, mapping.RightRun},
+		{http.MethodPost, one + "/steps", s.executeStep, mapping.RightRun},
+		{http.MethodPost, all, s.createTask, mapping.RightRun},
+		{http.MethodGet, one, s.getTask, mapping.RightRead},
+		{http.MethodGet, one + "/steps", s.listSteps, mapping.RightRead},
+		{http.MethodGet, one + "/artifacts", s.listArtifacts, mapping.RightRead},
+		{http.MethodGet, one + "/artifacts/{artifact}", s.downloadArtifact, mapping.RightRead},
+		{http.MethodPost, one + "/artifacts", s.uploadArtifact, mapping.RightWrite},
+		{http.MethodGet, one + "/steps/{step}", s.getStep, mapping.RightRead},
+		{http.MethodGet, all, s.listTasks, mapping.RightRead},
+		{http.MethodPost, one + "/cancel", s.cancelTask, mapping.RightRun},
 	}
 }
 
@@ -102,14 +102,14 @@ func (s *server) mountOperations(r *mux.Router, list []endpoint) {
 	}
 }
 
-// mountHeartbeat answers for the server itself, whatever its agents do.
+// mountHeartbeat adds the heartbeat of the server itself, which does not depend on its agents.
 func (s *server) mountHeartbeat(r *mux.Router) {
 	r.Path("/heartbeat").Methods(http.MethodGet, http.MethodHead).Handler(adapter.Anybody(http.HandlerFunc(heartbeat)))
 	r.Path("/heartbeat").Handler(adapter.Anybody(s.refuseMethod([]string{http.MethodGet, http.MethodHead})))
 }
 
-// mountRest answers everything else below a prefix, so that no client of it ever sees another dialect's error or a page
-// of text. A subrouter per prefix costs the routes of other dialects one comparison instead of forty.
+// mountRest refuses everything else below a prefix, so that clients never see another dialect's error or plain text.
+// With a subrouter for each prefix, requests of other dialects need one comparison instead of forty.
 func (s *server) mountRest(r *mux.Router) {
 	rest := adapter.Anybody(http.HandlerFunc(s.noRoute))
 	r.Path("").Handler(rest)
@@ -131,7 +131,7 @@ func (s *server) handle(op operation) http.Handler {
 	})
 }
 
-// keyFault refuses an Idempotency-Key that is no text.
+// keyFault refuses an Idempotency-Key that is not text.
 func keyFault(h http.Header) error {
 	if mapping.IsText(h.Get(adapter.IdempotencyKeyHeader)) {
 		return nil
@@ -139,7 +139,7 @@ func keyFault(h http.Header) error {
 	return invalid("header", adapter.IdempotencyKeyHeader, "UTF-8 without U+0000")
 }
 
-// ref reads from the path which task of which agent is meant.
+// ref returns the agent, topic and task that the path names.
 func (s *server) ref(r *http.Request) (adapter.TaskRef, error) {
 	vars := mux.Vars(r)
 	agent, err := s.agent(vars["agent"])
@@ -156,7 +156,7 @@ func (s *server) ref(r *http.Request) (adapter.TaskRef, error) {
 	return ref, nil
 }
 
-// agent is the config name of the agent that is asked; chosen is empty on the routes of the default agent.
+// agent returns the configured name of the agent. chosen is empty on the routes of the default agent.
 func (s *server) agent(chosen string) (string, error) {
 	if chosen != "" {
 		if _, ok := s.face.Agents[chosen]; ok {
@@ -171,8 +171,8 @@ func (s *server) agent(chosen string) (string, error) {
 	return s.face.DefaultAgent, nil
 }
 
-// storable reports whether an id could be one of ours. Any other string is a legal id too, of something that is not
-// there; it is not worth a query.
+// storable reports whether an id could be one of ours. Other strings are legal ids of objects that cannot exist, and
+// need no query.
 func storable(id string) bool {
 	return len(id) <= 256 && mapping.IsText(id)
 }

@@ -363,7 +363,7 @@ func TestStreamsStayOpen(t *testing.T) {
 	f.newTaskFor("main")
 	face := &server{svc: f, style: v1, face: adapter.Face{Heartbeat: time.Millisecond}}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := (steps{face}).follow(w, r, adapter.TaskRef{Agent: "main", ID: f.tasks[0].task.ID}); err != nil {
+		if err := face.followSteps(w, r, adapter.TaskRef{Agent: "main", ID: f.tasks[0].task.ID}); err != nil {
 			t.Error(err)
 		}
 	}))

@@ -9,11 +9,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// tasks answers for tasks.
-type tasks struct{ *server }
-
-// create is createAgentTask.
-func (s tasks) create(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+// createTask serves the operation createAgentTask.
+func (s *server) createTask(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	req, err := s.readRequest(w, r)
 	if err != nil {
 		return err
@@ -33,8 +30,8 @@ func (s tasks) create(w http.ResponseWriter, r *http.Request, ref adapter.TaskRe
 	return nil
 }
 
-// get is getAgentTask.
-func (s tasks) get(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+// getTask serves the operation getAgentTask.
+func (s *server) getTask(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	task, err := s.svc.GetTask(r.Context(), ref)
 	if err != nil {
 		return err
@@ -43,15 +40,15 @@ func (s tasks) get(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) 
 	return nil
 }
 
-// list is listAgentTasks.
-func (s tasks) list(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
-	return list(s.server, w, r, "tasks", func(ctx context.Context, p adapter.Page) (iter.Seq2[mapping.Task, error], int, error) {
+// listTasks serves the operation listAgentTasks.
+func (s *server) listTasks(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+	return list(s, w, r, "tasks", func(ctx context.Context, p adapter.Page) (iter.Seq2[mapping.Task, error], int, error) {
 		return s.svc.ListTasks(ctx, ref, p)
 	}, s.layout(ref).task)
 }
 
-// cancel is an extension of ours: it stops what the task is doing. A body is ignored.
-func (s tasks) cancel(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
+// cancelTask stops a task. It is an extension of ours and ignores a body.
+func (s *server) cancelTask(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	task, err := s.svc.CancelTask(r.Context(), ref)
 	if err != nil {
 		return err

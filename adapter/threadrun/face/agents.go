@@ -1,181 +1,17 @@
 package face
 
 import (
-	"context"
 	"net/http"
-	"strconv"
-	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
-	"github.com/apbridge/apbridge/adapter/threadrun/face/selection"
-	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/gorilla/mux"
 )
 
-var assistantKeys = []string{"assistant_id", "graph_id", "name", "description", "config", "context", "metadata", "version", "created_at", "updated_at"}
-
-// assistants answers for assistants, which LangGraph's clients know.
-type assistants struct{ *server }
-
-func (s assistants) search(w http.ResponseWriter, r *http.Request) error {
-	o, err := s.request(w, r, false)
-	if err != nil {
-		return err
-	}
-	q, p := assistantBody{o}.query(), request.PageOf(o, 10)
-	q.SortBy, q.Asc = request.SortOf(o, assistantSorts...)
-	q.Limit, q.Offset = p.Limit, p.Offset
-	names := o.Texts("select")
-	if err := o.Err(); err != nil {
-		return err
-	}
-	set, err := selection.Of(names, assistantKeys...)
-	if err != nil {
-		return err
-	}
-	list, total, err := s.svc.SearchAssistants(r.Context(), q)
-	if err != nil {
-		return err
-	}
-	paginate(w, p, len(list), total)
-	replyAgents(w, list, render.Assistant, set)
-	return nil
-}
-
-// list answers as Aegra's GET /assistants, and by pages.
-func (s assistants) list(w http.ResponseWriter, r *http.Request) error {
-	q := request.QueryOf(r)
-	p := request.PageOf(q, usuallyListed)
-	if err := q.Err(); err != nil {
-		return err
-	}
-	list, total, err := s.svc.SearchAssistants(r.Context(), adapter.AgentQuery{Limit: p.Limit, Offset: p.Offset})
-	if err != nil {
-		return err
-	}
-	paginate(w, p, len(list), total)
-	var e rawjson.Writer
-	e.Open('{').Key("assistants")
-	writeAgents(&e, list, render.Assistant, nil)
-	reply(w, http.StatusOK, e.Key("total").Int(int64(total)).Close('}').Bytes)
-	return nil
-}
-
-// assistantBody is the body of a request about assistants.
-type assistantBody struct{ *request.Fields }
-
-func (o assistantBody) query() adapter.AgentQuery {
-	return adapter.AgentQuery{Name: o.Text("name"), Graph: o.Text("graph_id"), Metadata: o.Object("metadata")}
-}
-
-func replyAgents(w http.ResponseWriter, list []mapping.Assistant, write func(*rawjson.Writer, mapping.Assistant), set selection.Set) {
-	var e rawjson.Writer
-	writeAgents(&e, list, write, set)
-	reply(w, http.StatusOK, e.Bytes)
-}
-
-func writeAgents(e *rawjson.Writer, list []mapping.Assistant, write func(*rawjson.Writer, mapping.Assistant), set selection.Set) {
-	e.Open('[')
-	for _, a := range list {
-		var one rawjson.Writer
-		write(&one, a)
-		set.Pick(e, one.Bytes)
-	}
-	e.Close(']')
-}
-
-func (s assistants) count(w http.ResponseWriter, r *http.Request) error {
-	return count(s.server, w, r, func(o *request.Fields) adapter.AgentQuery { return assistantBody{o}.query() }, func(ctx context.Context, q adapter.AgentQuery) (int, error) {
-		q.Limit = 1
-		_, total, err := s.svc.SearchAssistants(ctx, q)
-		return total, err
-	})
-}
-
-// named finds the assistant of the path: an id or a graph's name.
-func (s assistants) named(r *http.Request) (mapping.Assistant, error) {
-	return s.svc.GetAssistant(r.Context(), mux.Vars(r)["assistant_id"])
-}
-
-func (s assistants) get(w http.ResponseWriter, r *http.Request) error {
-	a, err := s.named(r)
-	return replyAssistant(w, a, err)
-}
-
-// deepest is how far xray may look into a graph.
-const deepest = 100
-
-func (s assistants) graph(w http.ResponseWriter, r *http.Request) error {
-	q := request.QueryOf(r)
-	xray := xrayOf(q)
-	if err := q.Err(); err != nil {
-		return err
-	}
-	graph, err := s.svc.AgentGraph(r.Context(), mux.Vars(r)["assistant_id"], xray)
-	if err != nil {
-		return err
-	}
-	reply(w, http.StatusOK, graph)
-	return nil
-}
-
-// xray is true, false, or a depth: "", "true" or the number.
-func xrayOf(q *request.Query) string {
-	switch s := strings.ToLower(q.Text("xray")); s {
-	case "", "false", "0":
-		return ""
-	case "true":
-		return s
-	default:
-		return strconv.Itoa(q.Whole("xray", 1, 1, deepest))
-	}
-}
-
-func (s assistants) schemas(w http.ResponseWriter, r *http.Request) error {
-	a, err := s.named(r)
-	if err != nil {
-		return err
-	}
-	sc, err := s.svc.AgentSchemas(r.Context(), mux.Vars(r)["assistant_id"])
-	if err != nil {
-		return err
-	}
-	var e rawjson.Writer
-	e.Open('{').Key("graph_id").Text(a.Graph)
-	schemaMembers(&e, sc)
-	e.Key("context_schema").Raw(sc.Context, "{}").Close('}')
-	reply(w, http.StatusOK, e.Bytes)
-	return nil
-}
-
-func schemaMembers(e *rawjson.Writer, sc mapping.Schemas) {
-	e.Key("input_schema").Raw(sc.Input, "{}").Key("output_schema").Raw(sc.Output, "{}")
-	e.Key("state_schema").Raw(sc.State, "{}").Key("config_schema").Raw(sc.Config, "{}")
-}
-
-func (s assistants) subgraphs(w http.ResponseWriter, r *http.Request) error {
-	q := request.QueryOf(r)
-	recurse := q.Flag("recurse")
-	if err := q.Err(); err != nil {
-		return err
-	}
-	vars := mux.Vars(r)
-	graphs, err := s.svc.AgentSubgraphs(r.Context(), vars["assistant_id"], vars["namespace"], recurse)
-	if err != nil {
-		return err
-	}
-	reply(w, http.StatusOK, graphs)
-	return nil
-}
-
-// agents answers for the same assistants to clients of the Agent Protocol.
-type agents struct{ *server }
-
-// search is the Agent Protocol's search.
-func (s agents) search(w http.ResponseWriter, r *http.Request) error {
+// searchAgents is the Agent Protocol's search.
+func (s *server) searchAgents(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
@@ -195,7 +31,7 @@ func (s agents) search(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s agents) get(w http.ResponseWriter, r *http.Request) error {
+func (s *server) getAgent(w http.ResponseWriter, r *http.Request) error {
 	a, err := s.svc.GetAssistant(r.Context(), mux.Vars(r)["agent_id"])
 	if err != nil {
 		return err
@@ -206,7 +42,7 @@ func (s agents) get(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s agents) schemas(w http.ResponseWriter, r *http.Request) error {
+func (s *server) getAgentSchemas(w http.ResponseWriter, r *http.Request) error {
 	id := mux.Vars(r)["agent_id"]
 	a, err := s.svc.GetAssistant(r.Context(), id)
 	if err != nil {

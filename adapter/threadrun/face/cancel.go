@@ -10,12 +10,9 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// cancels answers requests that end runs.
-type cancels struct{ *server }
-
-// one answers 202 when the run may still be ending, and 204 when it was waited for.
-func (s cancels) one(w http.ResponseWriter, r *http.Request) error {
-	waited, err := s.run(r)
+// cancelRun answers 202 when the run may still be ending, and 204 when it was waited for.
+func (s *server) cancelRun(w http.ResponseWriter, r *http.Request) error {
+	waited, err := s.cancelRunOfPath(r)
 	if err != nil {
 		return err
 	}
@@ -27,16 +24,16 @@ func (s cancels) one(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s cancels) oneAP(w http.ResponseWriter, r *http.Request) error {
-	if _, err := s.run(r); err != nil {
+func (s *server) cancelRunAP(w http.ResponseWriter, r *http.Request) error {
+	if _, err := s.cancelRunOfPath(r); err != nil {
 		return err
 	}
 	noContent(w)
 	return nil
 }
 
-// run is the same for both. A run that has ended already is as the client wants it.
-func (s cancels) run(r *http.Request) (waited bool, err error) {
+// cancelRunOfPath is the same for both. A run that has ended already is as the client wants it.
+func (s *server) cancelRunOfPath(r *http.Request) (waited bool, err error) {
 	ref, err := refOf(r)
 	if err != nil {
 		return false, err
@@ -66,9 +63,9 @@ func cancelOptionsOf(q *request.Query) (opt adapter.CancelOptions) {
 	return opt
 }
 
-// many cancels the named runs, or all with a status. Both at once is refused, as LangGraph Server does: one would have
-// to be left aside, and a status alone may be all runs there are.
-func (s cancels) many(w http.ResponseWriter, r *http.Request) error {
+// cancelRuns cancels the named runs, or all with a status. Both at once is refused, as LangGraph Server does: one would
+// have to be left aside, and a status alone may be all runs there are.
+func (s *server) cancelRuns(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
 		return err
@@ -93,24 +90,24 @@ func (s cancels) many(w http.ResponseWriter, r *http.Request) error {
 	}
 	named := len(ids) > 0
 	if !named {
-		if ids, err = s.active(r.Context(), thread, status); err != nil {
+		if ids, err = s.activeRuns(r.Context(), thread, status); err != nil {
 			return err
 		}
 	}
-	if err := s.all(r.Context(), thread, ids, opt); err != nil && (named || !isNotFound(err)) {
+	if err := s.cancelEach(r.Context(), thread, ids, opt); err != nil && (named || !isNotFound(err)) {
 		return err
 	}
 	noContent(w)
 	return nil
 }
 
-func (s cancels) active(ctx context.Context, thread, status string) ([]string, error) {
+func (s *server) activeRuns(ctx context.Context, thread, status string) ([]string, error) {
 	var ids []string
 	for _, st := range []mapping.RunStatus{mapping.RunPending, mapping.RunRunning} {
 		if status != "all" && status != string(st) {
 			continue
 		}
-		some, err := s.found(ctx, mapping.RunQuery{ThreadID: thread, Status: []mapping.RunStatus{st}})
+		some, err := s.runIDs(ctx, mapping.RunQuery{ThreadID: thread, Status: []mapping.RunStatus{st}})
 		if err != nil {
 			return nil, err
 		}
@@ -119,8 +116,8 @@ func (s cancels) active(ctx context.Context, thread, status string) ([]string, e
 	return ids, nil
 }
 
-// found are the ids of all runs that a query finds.
-func (s cancels) found(ctx context.Context, q mapping.RunQuery) (ids []string, err error) {
+// runIDs are the ids of all runs that a query finds.
+func (s *server) runIDs(ctx context.Context, q mapping.RunQuery) (ids []string, err error) {
 	for run, err := range s.svc.ListRuns(ctx, q) {
 		if err != nil {
 			return nil, err
@@ -130,8 +127,8 @@ func (s cancels) found(ctx context.Context, q mapping.RunQuery) (ids []string, e
 	return ids, nil
 }
 
-// all cancels each of the runs. It returns NotFound, once all others are cancelled, where one is not there.
-func (s cancels) all(ctx context.Context, thread string, ids []string, opt adapter.CancelOptions) (gone error) {
+// cancelEach cancels each of the runs. It returns NotFound, once all others are cancelled, where one is not there.
+func (s *server) cancelEach(ctx context.Context, thread string, ids []string, opt adapter.CancelOptions) (gone error) {
 	for _, id := range ids {
 		err := s.svc.CancelRun(ctx, adapter.RunRef{ThreadID: thread, RunID: id}, opt)
 		switch {

@@ -24,27 +24,29 @@ var (
 	}
 )
 
-// crons answers for runs by the clock.
-type crons struct{ *server }
-
-func (s crons) create(w http.ResponseWriter, r *http.Request) error {
-	return s.add(w, r, "")
+var cronSorts = []request.Sort{
+	{Word: "cron_id", By: mapping.SortByID}, {Word: "assistant_id", By: mapping.SortByAssistant}, {Word: "thread_id", By: mapping.SortByThread},
+	{Word: "created_at", By: mapping.SortByCreated}, {Word: "updated_at", By: mapping.SortByUpdated}, {Word: "next_run_date", By: mapping.SortByTick},
 }
 
-func (s crons) createOnThread(w http.ResponseWriter, r *http.Request) error {
+func (s *server) createCron(w http.ResponseWriter, r *http.Request) error {
+	return s.addCron(w, r, "")
+}
+
+func (s *server) createCronOnThread(w http.ResponseWriter, r *http.Request) error {
 	thread, err := threadOf(r)
 	if err != nil {
 		return err
 	}
-	return s.add(w, r, thread)
+	return s.addCron(w, r, thread)
 }
 
-func (s crons) add(w http.ResponseWriter, r *http.Request, thread string) error {
+func (s *server) addCron(w http.ResponseWriter, r *http.Request, thread string) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
 		return err
 	}
-	n := cronBody{o}.read(thread)
+	n := readCronBody(o, thread)
 	n.Run.IdempotencyKey = r.Header.Get(adapter.IdempotencyKeyHeader)
 	if err := o.Err(); err != nil {
 		return err
@@ -57,15 +59,12 @@ func (s crons) add(w http.ResponseWriter, r *http.Request, thread string) error 
 	return nil
 }
 
-// cronBody is the body of a request about crons.
-type cronBody struct{ *request.Fields }
-
-// read reads a request for a cron: that for a run, and when it is to be made.
-func (o cronBody) read(thread string) adapter.CronRequest {
-	q := runBody(o).read(thread)
+// readCronBody reads a request for a cron: that for a run, and when it is to be made.
+func readCronBody(o *request.Fields, thread string) adapter.CronRequest {
+	q := readRunBody(o, thread)
 	n := adapter.CronRequest{
-		Run: q.RunRequest, Payload: o.payload(), Schedule: o.Name("schedule"), Timezone: o.Name("timezone"),
-		Enabled: o.Flag("enabled", true), End: o.moment("end_time"), Keep: o.keep(q),
+		Run: q.RunRequest, Payload: payloadOf(o), Schedule: o.Name("schedule"), Timezone: o.Name("timezone"),
+		Enabled: o.Flag("enabled", true), End: momentOf(o, "end_time"), Keep: keepsThreads(o, q),
 	}
 	n.Run.ThreadID = thread
 	o.Needed("schedule", nil)
@@ -75,8 +74,8 @@ func (o cronBody) read(thread string) adapter.CronRequest {
 	return n
 }
 
-// keep reads what becomes of the threads of a cron's runs. A cron on a thread keeps that.
-func (o cronBody) keep(q *runRequest) bool {
+// keepsThreads reads what becomes of the threads of a cron's runs. A cron on a thread keeps that.
+func keepsThreads(o *request.Fields, q *runRequest) bool {
 	switch done := o.Enum("on_run_completed", "delete", "keep"); {
 	case done == "delete" && !q.stateless:
 		o.Complain("on_run_completed", "can be delete only for crons without a thread in their path")
@@ -88,8 +87,8 @@ func (o cronBody) keep(q *runRequest) bool {
 	}
 }
 
-// payload splices together what was sent of the run.
-func (o cronBody) payload() json.RawMessage {
+// payloadOf splices together what was sent of the run.
+func payloadOf(o *request.Fields) json.RawMessage {
 	e := rawjson.Writer{Bytes: make([]byte, 0, 64)}
 	e.Open('{')
 	for _, m := range o.Members() {
@@ -100,8 +99,8 @@ func (o cronBody) payload() json.RawMessage {
 	return e.Close('}').Bytes
 }
 
-// moment reads an ISO 8601 time; without an offset it is UTC, as Python's isoformat of a naive one.
-func (o cronBody) moment(name string) time.Time {
+// momentOf reads an ISO 8601 time; without an offset it is UTC, as Python's isoformat of a naive one.
+func momentOf(o *request.Fields, name string) time.Time {
 	s := o.Text(name)
 	if s == "" {
 		return time.Time{}
@@ -115,7 +114,7 @@ func (o cronBody) moment(name string) time.Time {
 	return time.Time{}
 }
 
-func (s crons) get(w http.ResponseWriter, r *http.Request) error {
+func (s *server) getCron(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathUUID(r, "cron_id")
 	if err != nil {
 		return err
@@ -128,8 +127,8 @@ func (s crons) get(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// patch reads the cron anew with what was sent in place of what was there; null takes a field back.
-func (s crons) patch(w http.ResponseWriter, r *http.Request) error {
+// patchCron reads the cron anew with what was sent in place of what was there; null takes a field back.
+func (s *server) patchCron(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathUUID(r, "cron_id")
 	if err != nil {
 		return err
@@ -150,10 +149,10 @@ func (s crons) patch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := (cronBody{o}).over(c); err != nil {
+	if err := completeFrom(o, c); err != nil {
 		return err
 	}
-	n := cronBody{o}.read(c.ThreadID)
+	n := readCronBody(o, c.ThreadID)
 	if err := o.Err(); err != nil {
 		return err
 	}
@@ -164,9 +163,9 @@ func (s crons) patch(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// over lays the request over what the cron was made of. There is no cron without a schedule: null leaves the one there
-// is.
-func (o cronBody) over(c mapping.Cron) error {
+// completeFrom lays the request over what the cron was made of. There is no cron without a schedule: null leaves the
+// one there is.
+func completeFrom(o *request.Fields, c mapping.Cron) error {
 	o.Remove(func(m rawjson.Member) bool { return m.Name == "schedule" && rawjson.Kind(m.Value) == 'n' })
 	was, err := rawjson.Members(c.Payload)
 	if err != nil {
@@ -202,7 +201,7 @@ func onRunCompleted(c mapping.Cron) string {
 	return "delete"
 }
 
-func (s crons) delete(w http.ResponseWriter, r *http.Request) error {
+func (s *server) deleteCron(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathUUID(r, "cron_id")
 	if err != nil {
 		return err
@@ -214,7 +213,7 @@ func (s crons) delete(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (o cronBody) query() adapter.CronQuery {
+func cronQuery(o *request.Fields) adapter.CronQuery {
 	q := adapter.CronQuery{Agent: o.Text("assistant_id"), ThreadID: o.UUID("thread_id"), Metadata: o.Object("metadata")}
 	if o.Get("enabled") != nil {
 		on := o.Flag("enabled", false)
@@ -223,12 +222,12 @@ func (o cronBody) query() adapter.CronQuery {
 	return q
 }
 
-func (s crons) search(w http.ResponseWriter, r *http.Request) error {
+func (s *server) searchCrons(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
 	}
-	q, p := cronBody{o}.query(), request.PageOf(o, 10)
+	q, p := cronQuery(o), request.PageOf(o, 10)
 	q.SortBy, q.Asc = request.SortOf(o, cronSorts...)
 	q.Limit, q.Offset = p.Limit, p.Offset
 	names := o.Texts("select")
@@ -255,8 +254,8 @@ func (s crons) search(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s crons) count(w http.ResponseWriter, r *http.Request) error {
-	return count(s.server, w, r, func(o *request.Fields) adapter.CronQuery { return cronBody{o}.query() }, func(ctx context.Context, q adapter.CronQuery) (int, error) {
+func (s *server) countCrons(w http.ResponseWriter, r *http.Request) error {
+	return count(s, w, r, cronQuery, func(ctx context.Context, q adapter.CronQuery) (int, error) {
 		q.Limit = 1
 		_, total, err := s.svc.SearchCrons(ctx, q)
 		return total, err

@@ -11,9 +11,6 @@ import (
 	"go.uber.org/zap"
 )
 
-// data answers for what is kept of one principal. Operations of this bridge alone.
-type data struct{ *server }
-
 // ownerOf reads whose data is meant. An empty tenant is one that was named: keys may have none.
 func ownerOf(q *request.Query) adapter.OwnerRef {
 	who := adapter.OwnerRef{ID: q.Text("owner")}
@@ -27,7 +24,7 @@ func ownerOf(q *request.Query) adapter.OwnerRef {
 	return who
 }
 
-func (s data) held(w http.ResponseWriter, r *http.Request) error {
+func (s *server) getData(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	who := ownerOf(q)
 	if err := q.Err(); err != nil {
@@ -45,8 +42,8 @@ func (s data) held(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// export sends an archive. What fails after its first byte breaks the connection.
-func (s data) export(w http.ResponseWriter, r *http.Request) error {
+// exportData sends an archive. What fails after its first byte breaks the connection.
+func (s *server) exportData(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	who := ownerOf(q)
 	if err := q.Err(); err != nil {
@@ -83,9 +80,9 @@ func (b *begun) Write(p []byte) (int, error) {
 	return b.w.Write(p)
 }
 
-// remove tells what becomes of each thing on a line of JSON, while it happens. The last line has "end"; an error after
-// the first line is a line, too, and then there is no such end. It stops when the client leaves.
-func (s data) remove(w http.ResponseWriter, r *http.Request) error {
+// deleteData tells what becomes of each thing on a line of JSON, while it happens. The last line has "end"; an error
+// after the first line is a line, too, and then there is no such end. It stops when the client leaves.
+func (s *server) deleteData(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	who, how := ownerOf(q), adapter.Removing{LeaveCopies: q.Flag("leave_copies"), KeepFile: q.Flag("keep_file")}
 	if err := q.Err(); err != nil {

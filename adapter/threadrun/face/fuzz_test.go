@@ -25,10 +25,10 @@ func FuzzRunRequest(f *testing.F) {
 		if body != nil && !json.Valid(body) {
 			t.Fatalf("accepted %q", body)
 		}
-		q := runBody{o}.read("")
-		threadBody{o}.supersteps()
-		threadBody{o}.ttl()
-		stateBody{o}.before()
+		q := readRunBody(o, "")
+		superstepsOf(o)
+		ttlOf(o)
+		beforeOf(o)
 		if !json.Valid(q.Kwargs) {
 			t.Fatalf("kwargs %q", q.Kwargs)
 		}
@@ -43,7 +43,7 @@ func FuzzBatch(f *testing.F) {
 	f.Add([]byte(`[]},{"x":[]`))
 	f.Add([]byte(`[{}],"x":1`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		batch, err := runs{&server{}}.readBatch(body, nil)
+		batch, err := (&server{}).readBatch(body, nil)
 		if err == nil && (!json.Valid(body) || len(batch) == 0) {
 			t.Fatalf("accepted %q as %d runs", body, len(batch))
 		}

@@ -27,7 +27,7 @@ func TestIgnoredFieldsAreTold(t *testing.T) {
 		}
 		told := http.Header{}
 		o.TellIn(told)
-		runBody{o}.read("")
+		readRunBody(o, "")
 		if err := o.Err(); err != nil || told.Get(body.IgnoredHeader) != want {
 			t.Errorf("%s: told of %q, %v; want %q", text, told.Get(body.IgnoredHeader), err, want)
 		}
@@ -46,7 +46,7 @@ func TestASlipAfterManyFieldsIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.TellIn(http.Header{})
-	runBody{o}.read("")
+	readRunBody(o, "")
 	if err := o.Err(); err == nil || !strings.Contains(err.Error(), "Did you mean input?") {
 		t.Errorf("%v", err)
 	}

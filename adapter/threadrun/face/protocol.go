@@ -13,13 +13,10 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// protocolRoutes mounts the streaming protocol.
-type protocolRoutes struct{ *server }
-
 // protocol is the streaming protocol over this face's service.
-func (s protocolRoutes) protocol() *protocol.Server {
+func (s *server) protocol() *protocol.Server {
 	return &protocol.Server{
-		Service: s.svc, Start: s.startRun, Log: s.log, Heartbeat: s.beat(),
+		Service: s.svc, Start: s.startRunOfCommand, Log: s.log, Heartbeat: s.beat(),
 		Depth: s.face.Limits.MaxJSONDepth, Message: int64(s.face.Limits.Body),
 	}
 }
@@ -27,16 +24,16 @@ func (s protocolRoutes) protocol() *protocol.Server {
 // commandFields are those of a run that a command starts which no client has sent: it loses nothing by them.
 var commandFields = []string{"stream_mode", "stream_subgraphs", "if_not_exists"}
 
-// startRun starts a run that a command asks for, as this face's own routes would.
-func (s protocolRoutes) startRun(ctx context.Context, start protocol.Start) (*adapter.Started, error) {
+// startRunOfCommand starts a run that a command asks for, as this face's own routes would.
+func (s *server) startRunOfCommand(ctx context.Context, start protocol.Start) (*adapter.Started, error) {
 	o, err := request.Parse(start.Payload, s.face.Limits.MaxJSONDepth)
 	if err != nil {
 		return nil, err
 	}
-	q := runBody{o}.read(start.Thread)
+	q := readRunBody(o, start.Thread)
 	q.Fields = slices.DeleteFunc(q.Fields, func(name string) bool { return slices.Contains(commandFields, name) })
 	q.IdempotencyKey = start.Header.Get(adapter.IdempotencyKeyHeader)
-	q.Retries, q.RetriesSaid = runBody{o}.retries(start.Header)
+	q.Retries, q.RetriesSaid = retriesOf(o, start.Header)
 	if err := o.Err(); err != nil {
 		return nil, err
 	}
@@ -45,8 +42,8 @@ func (s protocolRoutes) startRun(ctx context.Context, start protocol.Start) (*ad
 	return s.svc.StartRun(ctx, n)
 }
 
-// command carries out one command of the streaming protocol.
-func (s protocolRoutes) command(w http.ResponseWriter, r *http.Request) error {
+// postCommand carries out one command of the streaming protocol.
+func (s *server) postCommand(w http.ResponseWriter, r *http.Request) error {
 	thread, err := threadOf(r)
 	if err != nil {
 		return err
@@ -69,16 +66,17 @@ func (s protocolRoutes) command(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// events streams a thread's events in the spelling of the SDKs, eventsCamel in that of the Agent Protocol's document.
-func (s protocolRoutes) events(w http.ResponseWriter, r *http.Request) error {
+// streamEvents streams a thread's events in the spelling of the SDKs, eventsCamel in that of the Agent Protocol's
+// document.
+func (s *server) streamEvents(w http.ResponseWriter, r *http.Request) error {
 	return s.serveEvents(w, r, protocol.Snake)
 }
 
-func (s protocolRoutes) eventsCamel(w http.ResponseWriter, r *http.Request) error {
+func (s *server) streamEventsCamel(w http.ResponseWriter, r *http.Request) error {
 	return s.serveEvents(w, r, protocol.Camel)
 }
 
-func (s protocolRoutes) serveEvents(w http.ResponseWriter, r *http.Request, spelling protocol.Spelling) error {
+func (s *server) serveEvents(w http.ResponseWriter, r *http.Request, spelling protocol.Spelling) error {
 	thread, err := threadOf(r)
 	if err != nil {
 		return err
@@ -90,16 +88,16 @@ func (s protocolRoutes) serveEvents(w http.ResponseWriter, r *http.Request, spel
 	return s.protocol().ServeEvents(w, r, thread, spelling, raw)
 }
 
-// eventsSocket is the WebSocket of events.
-func (s protocolRoutes) eventsSocket(w http.ResponseWriter, r *http.Request) error {
-	return s.socket(w, r, protocol.Snake)
+// openEventSocket is the WebSocket of events.
+func (s *server) openEventSocket(w http.ResponseWriter, r *http.Request) error {
+	return s.serveSocket(w, r, protocol.Snake)
 }
 
 func isWebSocket(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-func (s protocolRoutes) socket(w http.ResponseWriter, r *http.Request, spelling protocol.Spelling) error {
+func (s *server) serveSocket(w http.ResponseWriter, r *http.Request, spelling protocol.Spelling) error {
 	thread, err := threadOf(r)
 	if err != nil {
 		return err

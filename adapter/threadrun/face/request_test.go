@@ -223,6 +223,7 @@ func TestBusyRoutesComeFirst(t *testing.T) {
 		"POST /runs/wait", "POST /runs/stream", "POST /threads/{thread_id}/runs/wait", "POST /threads/{thread_id}/runs/stream",
 		"POST /threads", "POST /threads/{thread_id}/runs", "GET /threads/{thread_id}", "GET /threads/{thread_id}/runs/{run_id}", "GET /threads/{thread_id}/state",
 	}
+	endpoints := new(server).endpoints()
 	for i, w := range want {
 		if got := endpoints[i].method + " " + endpoints[i].path; got != w {
 			t.Errorf("route %d is %s, want %s", i, got, w)
@@ -237,11 +238,8 @@ func TestEveryEndpointIsReached(t *testing.T) {
 	srv := f.serve(t)
 	fill := strings.NewReplacer("{thread_id}", uuid(500), "{run_id}", uuid(600), "{assistant_id}", "legacy", "{agent_id}", "legacy",
 		"{checkpoint_id}", uuid(51), "{namespace}", "n", "{cron_id}", uuid(9))
-	for _, e := range endpoints {
-		if e.method == "DELETE" {
-			continue
-		}
-		req, _ := http.NewRequest(e.method, srv.URL+fill.Replace(e.path), strings.NewReader("{}"))
+	check := func(method, path string, refused bool) {
+		req, _ := http.NewRequest(method, srv.URL+fill.Replace(path), strings.NewReader("{}"))
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)
@@ -249,12 +247,20 @@ func TestEveryEndpointIsReached(t *testing.T) {
 		var body struct{ Code string }
 		_ = json.NewDecoder(res.Body).Decode(&body)
 		res.Body.Close()
-		if body.Code == mapping.CodeRouteNotFound || res.StatusCode == 405 || (body.Code == mapping.CodeNotSupported) != e.refused {
-			t.Errorf("%s %s: %d %s", e.method, e.path, res.StatusCode, body.Code)
+		if body.Code == mapping.CodeRouteNotFound || res.StatusCode == 405 || (body.Code == mapping.CodeNotSupported) != refused {
+			t.Errorf("%s %s: %d %s", method, path, res.StatusCode, body.Code)
 		}
 		if res.StatusCode >= 500 {
-			t.Errorf("%s %s answers %d, which SDKs retry", e.method, e.path, res.StatusCode)
+			t.Errorf("%s %s answers %d, which SDKs retry", method, path, res.StatusCode)
 		}
+	}
+	for _, e := range new(server).endpoints() {
+		if e.method != "DELETE" {
+			check(e.method, e.path, false)
+		}
+	}
+	for _, u := range unsupported {
+		check(u.method, u.path, true)
 	}
 }
 
@@ -388,7 +394,7 @@ func TestRunRefersToWhatIsKeptOfItsRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := runBody{o}.read("").take()
+	n := readRunBody(o, "").take()
 	sent := []string{string(n.Input), string(n.Messages), string(n.Config), string(n.Context)}
 	clear(body)
 	if d := cmp.Diff(sent, []string{string(n.Input), string(n.Messages), string(n.Config), string(n.Context)}); d != "" {

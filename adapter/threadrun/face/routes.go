@@ -3,19 +3,22 @@ package face
 import (
 	"net/http"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 )
+
+// handler responds to one request. If it returns an error, it has written nothing.
+type handler func(w http.ResponseWriter, r *http.Request) error
 
 // endpoint is one operation of the face.
 type endpoint struct {
 	method, path string
 	serve        handler
-	refused      bool     // known, and refused by name
 	needs        []string // rights
 }
 
-// The rights that operations need. A cron makes runs, so the right to write alone is not enough for one. A command of
-// the streaming protocol asks for the right it needs itself.
+// The rights that operations need. A cron creates runs, so it also needs the right to run. The handler of commands
+// checks the right that each command needs.
 var (
 	nothing = []string{}
 	toRead  = []string{mapping.RightRead}
@@ -25,127 +28,117 @@ var (
 	toAdmin = []string{mapping.RightAdmin}
 )
 
-// endpoints are all operations, the busiest ones first. Sources: Agent Protocol 0.1.6, openapi.json; LangGraph SDKs for
-// JavaScript and Python.
-var endpoints = []endpoint{
-	on(toRun, "POST", "/runs/wait", waits.start),
-	on(toRun, "POST", "/runs/stream", streams.start),
-	on(toRun, "POST", "/threads/{thread_id}/runs/wait", waits.start),
-	on(toRun, "POST", "/threads/{thread_id}/runs/stream", streams.start),
-	on(toWrite, "POST", "/threads", threads.create),
-	on(toRun, "POST", "/threads/{thread_id}/runs", runs.create),
-	on(toRead, "GET", "/threads/{thread_id}", threads.get),
-	on(toRead, "GET", "/threads/{thread_id}/runs/{run_id}", runs.get),
-	on(toRead, "GET", "/threads/{thread_id}/state", states.get),
-	on(toWrite, "PUT", "/store/items", items.put),
-	on(toRead, "GET", "/store/items", items.get),
-	on(toRead, "POST", "/store/items/search", items.search),
+// endpoints returns the operations that the face serves. The router tries them in this order, so the most called come
+// first. Sources: Agent Protocol 0.1.6, openapi.json; LangGraph SDKs for JavaScript and Python.
+func (s *server) endpoints() []endpoint {
+	return []endpoint{
+		{"POST", "/runs/wait", s.createRunAndWait, toRun},
+		{"POST", "/runs/stream", asStream(s.createRunAndStream), toRun},
+		{"POST", "/threads/{thread_id}/runs/wait", s.createRunAndWait, toRun},
+		{"POST", "/threads/{thread_id}/runs/stream", asStream(s.createRunAndStream), toRun},
+		{"POST", "/threads", s.createThread, toWrite},
+		{"POST", "/threads/{thread_id}/runs", s.createRun, toRun},
+		{"GET", "/threads/{thread_id}", s.getThread, toRead},
+		{"GET", "/threads/{thread_id}/runs/{run_id}", s.getRun, toRead},
+		{"GET", "/threads/{thread_id}/state", s.getState, toRead},
+		{"PUT", "/store/items", s.putItem, toWrite},
+		{"GET", "/store/items", s.getItem, toRead},
+		{"POST", "/store/items/search", s.searchItems, toRead},
 
-	on(toRead, "GET", "/threads", threads.list),
-	on(toRead, "POST", "/threads/search", threads.search),
-	on(toRead, "POST", "/threads/count", threads.count),
-	on(toAdmin, "POST", "/threads/prune", threads.prune),
-	on(toWrite, "PATCH", "/threads/{thread_id}", threads.patch),
-	on(toWrite, "DELETE", "/threads/{thread_id}", threads.delete),
-	on(toWrite, "POST", "/threads/{thread_id}/copy", threads.copy),
-	on(toRead, "GET", "/threads/{thread_id}/storage", threads.storage),
-	on(toWrite, "POST", "/threads/{thread_id}/state", states.update),
-	on(toRead, "POST", "/threads/{thread_id}/state/checkpoint", states.atCheckpoint),
-	on(toRead, "GET", "/threads/{thread_id}/state/{checkpoint_id}", states.at),
-	on(toRead, "GET", "/threads/{thread_id}/history", states.getHistory),
-	on(toRead, "POST", "/threads/{thread_id}/history", states.postHistory),
-	on(toRead, "GET", "/threads/{thread_id}/stream", streams.wholeThread),
-	on(toRead, "POST", "/threads/{thread_id}/stream", protocolRoutes.eventsCamel),
-	on(toRead, "POST", "/threads/{thread_id}/stream/events", protocolRoutes.events),
-	on(toRead, "GET", "/threads/{thread_id}/stream/events", protocolRoutes.eventsSocket),
-	on(nothing, "POST", "/threads/{thread_id}/commands", protocolRoutes.command),
+		{"GET", "/threads", s.listThreads, toRead},
+		{"POST", "/threads/search", s.searchThreads, toRead},
+		{"POST", "/threads/count", s.countThreads, toRead},
+		{"POST", "/threads/prune", s.pruneThreads, toAdmin},
+		{"PATCH", "/threads/{thread_id}", s.patchThread, toWrite},
+		{"DELETE", "/threads/{thread_id}", s.deleteThread, toWrite},
+		{"POST", "/threads/{thread_id}/copy", s.copyThread, toWrite},
+		{"GET", "/threads/{thread_id}/storage", s.getThreadStorage, toRead},
+		{"POST", "/threads/{thread_id}/state", s.updateState, toWrite},
+		{"POST", "/threads/{thread_id}/state/checkpoint", s.getStateAtCheckpoint, toRead},
+		{"GET", "/threads/{thread_id}/state/{checkpoint_id}", s.getStateByID, toRead},
+		{"GET", "/threads/{thread_id}/history", s.getHistory, toRead},
+		{"POST", "/threads/{thread_id}/history", s.searchHistory, toRead},
+		{"GET", "/threads/{thread_id}/stream", asStream(s.streamThread), toRead},
+		{"POST", "/threads/{thread_id}/stream", asStream(s.streamEventsCamel), toRead},
+		{"POST", "/threads/{thread_id}/stream/events", asStream(s.streamEvents), toRead},
+		{"GET", "/threads/{thread_id}/stream/events", asStream(s.openEventSocket), toRead},
+		{"POST", "/threads/{thread_id}/commands", s.postCommand, nothing},
 
-	on(toRead, "GET", "/threads/{thread_id}/runs", runs.list),
-	on(toWrite, "DELETE", "/threads/{thread_id}/runs/{run_id}", runs.delete),
-	on(toRead, "GET", "/threads/{thread_id}/runs/{run_id}/stream", streams.join),
-	on(toRead, "POST", "/threads/{thread_id}/runs/{run_id}/stream", streams.resume),
-	on(toRead, "GET", "/threads/{thread_id}/runs/{run_id}/join", waits.join),
-	on(toRead, "GET", "/threads/{thread_id}/runs/{run_id}/wait", waits.joinWithStatus),
-	on(toRun, "POST", "/threads/{thread_id}/runs/{run_id}/cancel", cancels.one),
-	on(toRead, "GET", "/threads/{thread_id}/runs/{run_id}/explain", runs.explain),
+		{"GET", "/threads/{thread_id}/runs", s.listRuns, toRead},
+		{"DELETE", "/threads/{thread_id}/runs/{run_id}", s.deleteRun, toWrite},
+		{"GET", "/threads/{thread_id}/runs/{run_id}/stream", asStream(s.joinRunStream), toRead},
+		{"POST", "/threads/{thread_id}/runs/{run_id}/stream", asStream(s.resumeRunStream), toRead},
+		{"GET", "/threads/{thread_id}/runs/{run_id}/join", s.joinRun, toRead},
+		{"GET", "/threads/{thread_id}/runs/{run_id}/wait", s.joinRunWithStatus, toRead},
+		{"POST", "/threads/{thread_id}/runs/{run_id}/cancel", s.cancelRun, toRun},
+		{"GET", "/threads/{thread_id}/runs/{run_id}/explain", s.explainRun, toRead},
 
-	on(toRun, "POST", "/runs", runs.create),
-	on(toRead, "POST", "/runs/search", runs.search),
-	on(toRun, "POST", "/runs/batch", runs.batch),
-	on(toRun, "POST", "/runs/cancel", cancels.many),
-	on(toRead, "POST", "/runs/crons/search", crons.search),
-	on(toRead, "POST", "/runs/crons/count", crons.count),
-	on(toCron, "POST", "/runs/crons", crons.create),
-	on(toCron, "POST", "/threads/{thread_id}/runs/crons", crons.createOnThread),
-	on(toRead, "GET", "/runs/crons/{cron_id}", crons.get),
-	on(toCron, "PATCH", "/runs/crons/{cron_id}", crons.patch),
-	on(toWrite, "DELETE", "/runs/crons/{cron_id}", crons.delete),
-	on(toRead, "GET", "/runs/{run_id}", runs.getAP),
-	on(toWrite, "DELETE", "/runs/{run_id}", runs.delete),
-	on(toRead, "GET", "/runs/{run_id}/wait", waits.joinAP),
-	on(toRead, "GET", "/runs/{run_id}/join", waits.join),
-	on(toRead, "GET", "/runs/{run_id}/stream", streams.join),
-	on(toRun, "POST", "/runs/{run_id}/cancel", cancels.oneAP),
-	on(toRead, "GET", "/runs/{run_id}/explain", runs.explain),
+		{"POST", "/runs", s.createRun, toRun},
+		{"POST", "/runs/search", s.searchRuns, toRead},
+		{"POST", "/runs/batch", s.createRuns, toRun},
+		{"POST", "/runs/cancel", s.cancelRuns, toRun},
+		{"POST", "/runs/crons/search", s.searchCrons, toRead},
+		{"POST", "/runs/crons/count", s.countCrons, toRead},
+		{"POST", "/runs/crons", s.createCron, toCron},
+		{"POST", "/threads/{thread_id}/runs/crons", s.createCronOnThread, toCron},
+		{"GET", "/runs/crons/{cron_id}", s.getCron, toRead},
+		{"PATCH", "/runs/crons/{cron_id}", s.patchCron, toCron},
+		{"DELETE", "/runs/crons/{cron_id}", s.deleteCron, toWrite},
+		{"GET", "/runs/{run_id}", s.getRunAP, toRead},
+		{"DELETE", "/runs/{run_id}", s.deleteRun, toWrite},
+		{"GET", "/runs/{run_id}/wait", s.joinRunAP, toRead},
+		{"GET", "/runs/{run_id}/join", s.joinRun, toRead},
+		{"GET", "/runs/{run_id}/stream", asStream(s.joinRunStream), toRead},
+		{"POST", "/runs/{run_id}/cancel", s.cancelRunAP, toRun},
+		{"GET", "/runs/{run_id}/explain", s.explainRun, toRead},
 
-	on(toRead, "GET", "/assistants", assistants.list),
-	on(toRead, "POST", "/assistants/search", assistants.search),
-	on(toRead, "POST", "/assistants/count", assistants.count),
-	on(toRead, "GET", "/assistants/{assistant_id}", assistants.get),
-	on(toRead, "GET", "/assistants/{assistant_id}/graph", assistants.graph),
-	on(toRead, "GET", "/assistants/{assistant_id}/schemas", assistants.schemas),
-	on(toRead, "GET", "/assistants/{assistant_id}/subgraphs", assistants.subgraphs),
-	on(toRead, "GET", "/assistants/{assistant_id}/subgraphs/{namespace}", assistants.subgraphs),
-	on(toRead, "POST", "/assistants/{assistant_id}/versions", assistants.versions),
-	on(toWrite, "POST", "/assistants/{assistant_id}/latest", assistants.setLatest),
-	on(toWrite, "POST", "/assistants", assistants.create),
-	on(toWrite, "PATCH", "/assistants/{assistant_id}", assistants.patch),
-	on(toWrite, "DELETE", "/assistants/{assistant_id}", assistants.delete),
+		{"GET", "/assistants", s.listAssistants, toRead},
+		{"POST", "/assistants/search", s.searchAssistants, toRead},
+		{"POST", "/assistants/count", s.countAssistants, toRead},
+		{"GET", "/assistants/{assistant_id}", s.getAssistant, toRead},
+		{"GET", "/assistants/{assistant_id}/graph", s.getAssistantGraph, toRead},
+		{"GET", "/assistants/{assistant_id}/schemas", s.getAssistantSchemas, toRead},
+		{"GET", "/assistants/{assistant_id}/subgraphs", s.getAssistantSubgraphs, toRead},
+		{"GET", "/assistants/{assistant_id}/subgraphs/{namespace}", s.getAssistantSubgraphs, toRead},
+		{"POST", "/assistants/{assistant_id}/versions", s.listAssistantVersions, toRead},
+		{"POST", "/assistants/{assistant_id}/latest", s.setLatestAssistant, toWrite},
+		{"POST", "/assistants", s.createAssistant, toWrite},
+		{"PATCH", "/assistants/{assistant_id}", s.patchAssistant, toWrite},
+		{"DELETE", "/assistants/{assistant_id}", s.deleteAssistant, toWrite},
 
-	on(toRead, "POST", "/agents/search", agents.search),
-	on(toRead, "GET", "/agents/{agent_id}", agents.get),
-	on(toRead, "GET", "/agents/{agent_id}/schemas", agents.schemas),
+		{"POST", "/agents/search", s.searchAgents, toRead},
+		{"GET", "/agents/{agent_id}", s.getAgent, toRead},
+		{"GET", "/agents/{agent_id}/schemas", s.getAgentSchemas, toRead},
 
-	on(toWrite, "DELETE", "/store/items", items.delete),
-	on(toRead, "POST", "/store/namespaces", items.namespaces),
+		{"DELETE", "/store/items", s.deleteItem, toWrite},
+		{"POST", "/store/namespaces", s.listNamespaces, toRead},
 
-	on(toAdmin, "GET", "/data", data.held),
-	on(toAdmin, "GET", "/data/export", data.export),
-	on(toAdmin, "DELETE", "/data", data.remove),
+		{"GET", "/data", s.getData, toAdmin},
+		{"GET", "/data/export", s.exportData, toAdmin},
+		{"DELETE", "/data", s.deleteData, toAdmin},
 
-	on(nothing, "GET", "/ok", about.ok),
-	on(nothing, "HEAD", "/ok", about.ok),
-	on(toRead, "GET", "/info", about.info),
-	on(toRead, "GET", "/limits", about.limits),
-
-	refuse("PATCH", "/threads/{thread_id}/state", "patching a state's metadata"),
-	refuse("POST", "/ui/{assistant_id}", "serving user interfaces"),
+		{"GET", "/ok", s.getOK, nothing},
+		{"HEAD", "/ok", s.getOK, nothing},
+		{"GET", "/info", s.getInfo, toRead},
+		{"GET", "/limits", s.getLimits, toRead},
+	}
 }
 
-// on gives a route, and what it needs, to a handler of the type H, which is a server by another name.
-func on[H ~struct{ *server }](needs []string, method, path string, serve func(H, http.ResponseWriter, *http.Request) error) endpoint {
-	return endpoint{method, path, func(s *server, w http.ResponseWriter, r *http.Request) error { return serve(H{s}, w, r) }, false, needs}
+// unsupported are operations that clients know and the face refuses by name. The status is 404, which SDKs take as
+// final; they would retry 501.
+var unsupported = []struct{ method, path, what string }{
+	{"PATCH", "/threads/{thread_id}/state", "patching a state's metadata"},
+	{"POST", "/ui/{assistant_id}", "serving user interfaces"},
 }
 
-// refuse answers a known operation that is not there with 404 and its name; SDKs take that as final, while they retry
-// 501.
-func refuse(method, path, what string) endpoint {
-	return endpoint{method, path, func(*server, http.ResponseWriter, *http.Request) error { return notSupported(what) }, true, nothing}
-}
-
-func notSupported(what string) error {
-	return mapping.Errorf(mapping.NotFound, mapping.CodeNotSupported, "Not supported here: %s.", what)
-}
-
-// opensStream are the operations that answer with a stream or a WebSocket, as method and path.
-var opensStream = map[string]bool{
-	"POST /runs/stream":                              true,
-	"GET /runs/{run_id}/stream":                      true,
-	"POST /threads/{thread_id}/runs/stream":          true,
-	"GET /threads/{thread_id}/runs/{run_id}/stream":  true,
-	"POST /threads/{thread_id}/runs/{run_id}/stream": true,
-	"GET /threads/{thread_id}/stream":                true,
-	"POST /threads/{thread_id}/stream":               true,
-	"GET /threads/{thread_id}/stream/events":         true,
-	"POST /threads/{thread_id}/stream/events":        true,
+// asStream counts a response as an open stream until serve returns.
+func asStream(serve handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		done, err := adapter.OpenStream(r.Context())
+		if err != nil {
+			return err
+		}
+		defer done()
+		return serve(w, r)
+	}
 }

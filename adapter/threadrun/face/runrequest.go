@@ -47,23 +47,20 @@ var (
 	protocolModes  = []string{"values", "messages", "updates", "custom"}
 )
 
-// read reads the body of a request for a run; thread is that of the path, or "".
-func (s runs) read(w http.ResponseWriter, r *http.Request, thread string) (*runRequest, error) {
+// readRun reads the body of a request for a run; thread is that of the path, or "".
+func (s *server) readRun(w http.ResponseWriter, r *http.Request, thread string) (*runRequest, error) {
 	o, err := s.request(w, r, true)
 	if err != nil {
 		return nil, err
 	}
-	q := runBody{o}.read(thread)
+	q := readRunBody(o, thread)
 	q.IdempotencyKey = r.Header.Get(adapter.IdempotencyKeyHeader)
 	q.Subgraphs = q.Subgraphs || slices.ContainsFunc(namespaces(r), func(ns string) bool { return ns != "" })
-	q.Retries, q.RetriesSaid = runBody{o}.retries(r.Header)
+	q.Retries, q.RetriesSaid = retriesOf(o, r.Header)
 	return q, o.Err()
 }
 
-// runBody is the body of a request for a run.
-type runBody struct{ *request.Fields }
-
-func (o runBody) retries(h http.Header) (n int, said bool) {
+func retriesOf(o *request.Fields, h http.Header) (n int, said bool) {
 	n, said, err := adapter.Retries(h.Values(adapter.RetriesHeader))
 	if err != nil {
 		o.Blame(adapter.RetriesHeader, err.Error())
@@ -71,28 +68,28 @@ func (o runBody) retries(h http.Header) (n int, said bool) {
 	return n, said
 }
 
-func (o runBody) read(thread string) *runRequest {
+func readRunBody(o *request.Fields, thread string) *runRequest {
 	q := &runRequest{stateless: thread == ""}
 	q.ThreadID = thread
-	q.Agent, q.Flavour = o.agent(thread != "")
-	q.Kwargs, q.Fields = o.kept(), o.documented()
+	q.Agent, q.Flavour = agentOf(o, thread != "")
+	q.Kwargs, q.Fields = keptMembers(o), documentedMembers(o)
 	q.Input, q.Messages = o.Get("input"), o.List("messages")
 	q.HasInput = q.Input != nil || q.Messages != nil
-	q.Command = o.command()
+	q.Command = commandOf(o)
 	q.StrictResume = o.Flag("strict_resume", false)
-	q.Metadata, q.Context = o.Object("metadata"), contextOf(o.Fields)
-	q.Config = configOf(o.Fields)
-	q.ParentAnswers = o.parentAnswers(q.Config)
-	o.streaming(q)
-	o.scheduling(q)
-	o.completion(q)
-	o.hints()
+	q.Metadata, q.Context = o.Object("metadata"), contextOf(o)
+	q.Config = configOf(o)
+	q.ParentAnswers = parentAnswers(q.Config)
+	readStreaming(o, q)
+	readScheduling(o, q)
+	readCompletion(o, q)
+	checkHints(o)
 	return q
 }
 
-// agent returns which agent is meant, and by that the flavour: assistant_id is LangGraph's, agent_id the Agent
+// agentOf returns which agent is meant, and by that the flavour: assistant_id is LangGraph's, agent_id the Agent
 // Protocol's. Neither means the default agent: on a thread in LangGraph's shape, else in the Agent Protocol's.
-func (o runBody) agent(onThread bool) (string, mapping.Flavour) {
+func agentOf(o *request.Fields, onThread bool) (string, mapping.Flavour) {
 	assistant, agent := o.Name("assistant_id"), o.Name("agent_id")
 	if assistant != "" {
 		return assistant, render.FlavourLangGraph
@@ -106,9 +103,9 @@ func (o runBody) agent(onThread bool) (string, mapping.Flavour) {
 	return "", render.FlavourAgentProtocol
 }
 
-// kept splices together what a run repeats, in the order it was sent. The members are parts of the result from then on,
-// so that nothing holds on to the request's body.
-func (o runBody) kept() json.RawMessage {
+// keptMembers splices together what a run repeats, in the order it was sent. The members are parts of the result from
+// then on, so that nothing holds on to the request's body.
+func keptMembers(o *request.Fields) json.RawMessage {
 	size := 2
 	for _, m := range o.Members() {
 		if slices.Contains(keptFields, m.Name) {
@@ -127,7 +124,7 @@ func (o runBody) kept() json.RawMessage {
 	return e.Close('}').Bytes
 }
 
-func (o runBody) documented() []string {
+func documentedMembers(o *request.Fields) []string {
 	var out []string
 	for _, m := range o.Members() {
 		if slices.Contains(runFields, m.Name) {
@@ -137,9 +134,9 @@ func (o runBody) documented() []string {
 	return out
 }
 
-// command reads {resume, update, goto}. RemoteGraph sends every member of LangGraph's Command, those that say nothing
+// commandOf reads {resume, update, goto}. RemoteGraph sends every member of LangGraph's Command, those that say nothing
 // too: graph null, update null, goto [] or "".
-func (o runBody) command() *adapter.Command {
+func commandOf(o *request.Fields) *adapter.Command {
 	c := o.Sub("command")
 	if c == nil {
 		return nil
@@ -187,7 +184,7 @@ const (
 )
 
 // parentAnswers are the answers of a parent graph that has been resumed; nil where the request is not made for one.
-func (o runBody) parentAnswers(config json.RawMessage) map[string]json.RawMessage {
+func parentAnswers(config json.RawMessage) map[string]json.RawMessage {
 	if !bytes.Contains(config, []byte(resumingKey)) {
 		return nil
 	}
@@ -202,7 +199,7 @@ func (o runBody) parentAnswers(config json.RawMessage) map[string]json.RawMessag
 	return answers
 }
 
-func (o runBody) streaming(q *runRequest) {
+func readStreaming(o *request.Fields, q *runRequest) {
 	allowed := langGraphModes
 	if q.ap() {
 		allowed = protocolModes
@@ -213,11 +210,11 @@ func (o runBody) streaming(q *runRequest) {
 	q.InterruptAfter = o.Nodes("interrupt_after")
 }
 
-func (o runBody) scheduling(q *runRequest) {
+func readScheduling(o *request.Fields, q *runRequest) {
 	q.Multitask = mapping.Strategy(o.Enum("multitask_strategy", "reject", "enqueue", "interrupt", "rollback", "concurrent"))
 	q.IfNotExists = o.Enum("if_not_exists", "reject", "create")
 	q.RunAfter = time.Duration(o.Whole("after_seconds", 0, 0, 366*24*3600)) * time.Second
-	q.CheckpointID = cmp.Or(checkpointOf(o.Fields), o.configuredCheckpoint())
+	q.CheckpointID = cmp.Or(checkpointOf(o), configuredCheckpoint(o))
 	if id := o.UUID("thread_id"); id != "" && q.stateless {
 		q.ThreadID = id
 	}
@@ -225,7 +222,7 @@ func (o runBody) scheduling(q *runRequest) {
 
 // configuredCheckpoint is the checkpoint that LangGraph's own config names, as in the one of an earlier state. One
 // within a graph's node (checkpoint_ns) is of that graph, not of the thread.
-func (o runBody) configuredCheckpoint() string {
+func configuredCheckpoint(o *request.Fields) string {
 	configurable := rawjson.Get(o.Get("config"), "configurable") // which may have any number of keys
 	id := rawjson.Get(configurable, "checkpoint_id")
 	if rawjson.TextOf(id) == "" || rawjson.GetText(configurable, "checkpoint_ns") != "" {
@@ -234,8 +231,8 @@ func (o runBody) configuredCheckpoint() string {
 	return o.Apart("config.configurable.", rawjson.Member{Name: "checkpoint_id", Value: id}).UUID("checkpoint_id")
 }
 
-func (o runBody) completion(q *runRequest) {
-	q.Webhook = o.webhook()
+func readCompletion(o *request.Fields, q *runRequest) {
+	q.Webhook = webhookOf(o)
 	onCompletion := o.Enum("on_completion", "delete", "keep")
 	onDisconnect := o.Enum("on_disconnect", "cancel", "continue")
 	q.cancel = onDisconnect == "cancel" || onDisconnect == "" && q.ap()
@@ -246,8 +243,8 @@ func (o runBody) completion(q *runRequest) {
 	q.Temporary = onCompletion == "" && q.stateless && q.ThreadID == ""
 }
 
-// webhook is a URL; where it may point to is decided when it is called.
-func (o runBody) webhook() string {
+// webhookOf is a URL; where it may point to is decided when it is called.
+func webhookOf(o *request.Fields) string {
 	s := o.Text("webhook")
 	if s == "" {
 		return ""
@@ -260,11 +257,35 @@ func (o runBody) webhook() string {
 	return s
 }
 
-// hints are fields that cannot change a result: only their types are checked.
-func (o runBody) hints() {
+// checkHints are fields that cannot change a result: only their types are checked.
+func checkHints(o *request.Fields) {
 	o.Flag("stream_resumable", false)
 	o.Flag("checkpoint_during", false)
 	o.Texts("feedback_keys")
 	o.Enum("durability", "sync", "async", "exit")
 	o.Object("langsmith_tracer")
+}
+
+// jumpOf reads a command's goto: the name of a node, a Send {node, …}, or a list of both; nil where there is none. An
+// agent refuses what is neither, but when the answer that comes with it is spent: the question is closed then.
+func jumpOf(c *request.Fields) json.RawMessage {
+	to := request.UnlessEmpty(c.Get("goto"))
+	list := []json.RawMessage{to}
+	if rawjson.Kind(to) == '[' {
+		list, _ = rawjson.Elements(to)
+	}
+	if to != nil && slices.ContainsFunc(list, func(one json.RawMessage) bool { return !leads(one) }) {
+		c.Complain("goto", "must be the name of a node, a Send {node, …}, or a list of these")
+		return nil
+	}
+	return to
+}
+
+// leads reports whether one member of a goto says to which node.
+func leads(to json.RawMessage) bool {
+	if rawjson.Kind(to) == '{' {
+		to = rawjson.Get(to, "node")
+	}
+	node, ok := rawjson.Text(to)
+	return ok && node != ""
 }

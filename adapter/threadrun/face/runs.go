@@ -1,6 +1,8 @@
 package face
 
 import (
+	"encoding/json"
+	"fmt"
 	"iter"
 	"net/http"
 
@@ -18,12 +20,9 @@ var (
 	runKeys     = []string{"run_id", "thread_id", "assistant_id", "agent_id", "metadata", "status", "kwargs", "multitask_strategy", "created_at", "updated_at", "error", "cancel_reason"}
 )
 
-// runs answers for runs, but for their streams, waits and cancellations.
-type runs struct{ *server }
-
-// start reads a request for a run and starts it; the answer's headers are set. tail is what a client that lost the
+// startRun reads a request for a run and starts it; the answer's headers are set. tail is what a client that lost the
 // answer may GET below the run's path.
-func (s runs) start(w http.ResponseWriter, r *http.Request, tail string) (*runRequest, *adapter.Started, error) {
+func (s *server) startRun(w http.ResponseWriter, r *http.Request, tail string) (*runRequest, *adapter.Started, error) {
 	thread := ""
 	if !isStateless(r) {
 		var err error
@@ -31,7 +30,7 @@ func (s runs) start(w http.ResponseWriter, r *http.Request, tail string) (*runRe
 			return nil, nil, err
 		}
 	}
-	q, err := s.read(w, r, thread)
+	q, err := s.readRun(w, r, thread)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -59,8 +58,8 @@ func startedHeaders(h http.Header, q *runRequest, st *adapter.Started, tail stri
 	}
 }
 
-func (s runs) create(w http.ResponseWriter, r *http.Request) error {
-	q, started, err := s.start(w, r, "")
+func (s *server) createRun(w http.ResponseWriter, r *http.Request) error {
+	q, started, err := s.startRun(w, r, "")
 	if err != nil {
 		return err
 	}
@@ -83,10 +82,12 @@ func replyRun(w http.ResponseWriter, run *mapping.Run, ap bool) {
 	a.sendRest()
 }
 
-func (s runs) get(w http.ResponseWriter, r *http.Request) error   { return s.reply(w, r, false) }
-func (s runs) getAP(w http.ResponseWriter, r *http.Request) error { return s.reply(w, r, true) }
+func (s *server) getRun(w http.ResponseWriter, r *http.Request) error { return s.serveRun(w, r, false) }
+func (s *server) getRunAP(w http.ResponseWriter, r *http.Request) error {
+	return s.serveRun(w, r, true)
+}
 
-func (s runs) reply(w http.ResponseWriter, r *http.Request, ap bool) error {
+func (s *server) serveRun(w http.ResponseWriter, r *http.Request, ap bool) error {
 	ref, err := refOf(r)
 	if err != nil {
 		return err
@@ -99,7 +100,7 @@ func (s runs) reply(w http.ResponseWriter, r *http.Request, ap bool) error {
 	return nil
 }
 
-func (s runs) delete(w http.ResponseWriter, r *http.Request) error {
+func (s *server) deleteRun(w http.ResponseWriter, r *http.Request) error {
 	ref, err := refOf(r)
 	if err != nil {
 		return err
@@ -111,7 +112,7 @@ func (s runs) delete(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s runs) list(w http.ResponseWriter, r *http.Request) error {
+func (s *server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	thread, err := threadOf(r)
 	if err != nil {
 		return err
@@ -126,7 +127,7 @@ func (s runs) list(w http.ResponseWriter, r *http.Request) error {
 	list := s.svc.ListRuns(r.Context(), mapping.RunQuery{
 		ThreadID: thread, Status: oneStatus(status), Limit: p.Limit, Offset: p.Offset,
 	})
-	return s.replyList(w, r, list, false, set)
+	return s.replyRuns(w, r, list, false, set)
 }
 
 // oneStatus is the status that is asked for, none for "".
@@ -137,7 +138,7 @@ func oneStatus(status string) []mapping.RunStatus {
 	return []mapping.RunStatus{mapping.RunStatus(status)}
 }
 
-func (s runs) replyList(w http.ResponseWriter, r *http.Request, list iter.Seq2[mapping.Run, error], ap bool, set selection.Set) error {
+func (s *server) replyRuns(w http.ResponseWriter, r *http.Request, list iter.Seq2[mapping.Run, error], ap bool, set selection.Set) error {
 	a := newAnswer(w)
 	a.Open('[')
 	for run, err := range list {
@@ -160,8 +161,8 @@ func (s runs) replyList(w http.ResponseWriter, r *http.Request, list iter.Seq2[m
 	return nil
 }
 
-// search is the Agent Protocol's search.
-func (s runs) search(w http.ResponseWriter, r *http.Request) error {
+// searchRuns is the Agent Protocol's search.
+func (s *server) searchRuns(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
@@ -174,7 +175,7 @@ func (s runs) search(w http.ResponseWriter, r *http.Request) error {
 	if err := o.Err(); err != nil {
 		return err
 	}
-	return s.replyList(w, r, s.svc.ListRuns(r.Context(), q), true, nil)
+	return s.replyRuns(w, r, s.svc.ListRuns(r.Context(), q), true, nil)
 }
 
 // protocolStatus is a status as the Agent Protocol counts runs: its "pending" are the pending and the running ones.
@@ -183,4 +184,87 @@ func protocolStatus(status string) []mapping.RunStatus {
 		return []mapping.RunStatus{mapping.RunPending, mapping.RunRunning}
 	}
 	return oneStatus(status)
+}
+
+// createRuns starts several stateless runs. A mistake in one starts none.
+func (s *server) createRuns(w http.ResponseWriter, r *http.Request) error {
+	raw, err := s.readBody(w, r)
+	if err != nil {
+		return err
+	}
+	batch, err := s.readBatch(raw, r.Header)
+	if err != nil {
+		return err
+	}
+	list := make([]adapter.RunRequest, len(batch))
+	for i, q := range batch {
+		list[i] = *q.take()
+	}
+	started, err := s.svc.StartRuns(r.Context(), list)
+	if err != nil {
+		return err
+	}
+	runs := make([]mapping.Run, len(started))
+	for i, st := range started {
+		runs[i] = asCreated(st.Run)
+	}
+	return s.replyRuns(w, r, adapter.List(runs), false, nil)
+}
+
+const maxBatch = 1000
+
+func (s *server) readBatch(raw []byte, h http.Header) ([]*runRequest, error) {
+	// The list is read as a member of an object, so that one parser checks it.
+	wrapped := new(rawjson.Writer).Open('{')
+	if raw != nil {
+		wrapped.Key("batch").Raw(raw, "null")
+	}
+	depth := s.face.Limits.MaxJSONDepth
+	if depth > 0 {
+		depth++
+	}
+	o, err := request.Parse(wrapped.Close('}').Bytes, depth)
+	if err != nil {
+		return nil, err
+	}
+	list := rawjson.ElementsOf(o.List("batch"))
+	if err := o.Err(); err != nil {
+		return nil, err
+	}
+	if len(list) == 0 || len(list) > maxBatch || len(o.Members()) != 1 {
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request body must be a list of 1 to %d runs.", maxBatch)
+	}
+	// Of members that mean nothing is not told here: createBatch of LangGraph's JavaScript SDK sends its arguments as
+	// they are (streamMode), beside the assistant_id that it makes of one.
+	var batch []*runRequest
+	for i, one := range list {
+		if run := o.Element("batch", i, one); run != nil {
+			q := readRunBody(run, "")
+			q.Retries, q.RetriesSaid = retriesOf(run, h)
+			q.IdempotencyKey, q.Batch = h.Get(adapter.IdempotencyKeyHeader), fmt.Sprintf("%d/%d", i, len(list))
+			batch = append(batch, q)
+		}
+	}
+	return batch, o.Err()
+}
+
+// explainRun answers why a run waits. An operation of this bridge alone.
+func (s *server) explainRun(w http.ResponseWriter, r *http.Request) error {
+	ref, err := refOf(r)
+	if err != nil {
+		return err
+	}
+	why, err := s.svc.ExplainRun(r.Context(), ref)
+	if err != nil {
+		return err
+	}
+	if why.Reason == adapter.ReasonQuestion { // in the words of this face
+		why.Message = "It has stopped to be answered: start a run with command.resume on its thread, or fetch its task's next step."
+	}
+	body, err := json.Marshal(why)
+	if err != nil {
+		return err
+	}
+	reply(w, http.StatusOK, body)
+	return nil
 }

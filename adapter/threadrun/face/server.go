@@ -1,6 +1,7 @@
 package face
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -17,20 +18,16 @@ import (
 	"go.uber.org/zap"
 )
 
-// server is what the handlers of all routes share. It keeps no state. The handlers stand in one type for each noun,
-// which is a server by another name: threads(s) has those of threads.
+// server serves the dialect's routes. Its handlers are in one file per noun. It keeps no state and is safe for
+// concurrent use.
 type server struct {
-	svc  adapter.Service
-	face adapter.Face
-	log  *zap.Logger
-	// waitBeat is how long a wait may be silent before it sends a line break.
-	waitBeat time.Duration
+	svc      adapter.Service
+	face     adapter.Face
+	log      *zap.Logger
+	waitBeat time.Duration // how long a wait may be silent before it sends a line break
 }
 
-// handler answers one request, or returns why not; then nothing was written.
-type handler func(s *server, w http.ResponseWriter, r *http.Request) error
-
-// Mount adds the face's routes to r, the busy ones first: the router tries routes in their order.
+// Mount adds the face's routes to r. They respond from svc.
 func Mount(r *mux.Router, svc adapter.Service, face adapter.Face) {
 	s := &server{svc: svc, face: face, log: face.Log, waitBeat: 15 * time.Second}
 	if s.log == nil {
@@ -40,53 +37,64 @@ func Mount(r *mux.Router, svc adapter.Service, face adapter.Face) {
 }
 
 func (s *server) mount(r *mux.Router) {
-	for _, e := range endpoints {
-		route := r.Handle(e.path, adapter.Operation{Handler: s.answering(e), Needs: e.needs}).Methods(e.method)
+	served := s.endpoints()
+	words := map[string]bool{} // paths without a variable
+	for _, e := range served {
+		words[e.path] = !strings.Contains(e.path, "{")
+	}
+	// A template that ends in an id must not match a fixed path: GET /runs/wait has the wrong method, it is not a run
+	// with a bad id.
+	noWord := func(r *http.Request, _ *mux.RouteMatch) bool { return !words[r.URL.Path] }
+	for _, e := range served {
+		route := r.Handle(e.path, adapter.Operation{Handler: s.handle(e.serve), Needs: e.needs}).Methods(e.method)
 		if endsInID(e.path) {
-			route.MatcherFunc(isNoWord)
+			route.MatcherFunc(noWord)
 		}
 	}
-	r.NewRoute().Handler(adapter.Anybody(s.answering(endpoint{serve: (*server).unknown})))
-}
-
-func (s *server) answering(e endpoint) http.Handler {
-	return &answering{s, e.serve, opensStream[e.method+" "+e.path]}
-}
-
-// answering answers the requests for an endpoint.
-type answering struct {
-	*server
-	serve  handler
-	stream bool // it answers with one, which is counted
-}
-
-func (a *answering) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if err := a.answer(w, r); err != nil {
-		a.fail(w, r, err)
+	for _, u := range unsupported {
+		refuse := func(http.ResponseWriter, *http.Request) error {
+			return mapping.Errorf(mapping.NotFound, mapping.CodeNotSupported, "Not supported here: %s.", u.what)
+		}
+		r.Handle(u.path, adapter.Anybody(s.handle(refuse))).Methods(u.method)
 	}
+	r.NewRoute().Handler(adapter.Anybody(s.handle(func(w http.ResponseWriter, r *http.Request) error {
+		var allowed []string
+		for _, e := range served {
+			if matches(e.path, r.URL.Path) && !(words[r.URL.Path] && endsInID(e.path)) {
+				allowed = append(allowed, e.method)
+			}
+		}
+		return noRoute(w, allowed)
+	})))
 }
 
-func (a *answering) answer(w http.ResponseWriter, r *http.Request) error {
-	if err := fault(r); err != nil {
-		return err
+// noRoute refuses a request that no route takes: 405 if its path takes the allowed methods, else 404.
+func noRoute(w http.ResponseWriter, allowed []string) error {
+	if len(allowed) == 0 {
+		return mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "There is no such route. See /docs for those there are.")
 	}
-	if a.stream {
-		done, err := adapter.OpenStream(r.Context())
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	return mapping.Errorf(mapping.NotAllowed, "method_not_allowed", "This route takes %s.", strings.Join(allowed, " or "))
+}
+
+func (s *server) handle(serve handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := fault(r)
+		if err == nil {
+			err = serve(w, r)
+		}
 		if err != nil {
-			return err
+			s.fail(w, r, err)
 		}
-		defer done()
-	}
-	return a.serve(a.server, w, r)
+	})
 }
 
-// fault refuses what no operation can be asked for with.
+// fault returns an error if a request's query or headers are invalid for every operation.
 func fault(r *http.Request) error {
 	return firstOf(queryFault(r.URL.RawQuery), keyFault(r.Header))
 }
 
-// queryFault refuses what Go's reader of queries would leave out in silence, as if the parameter had not been sent, and
-// parameters that are no text.
+// queryFault refuses parameters that are not text, and those that Go's parser of queries would silently drop.
 func queryFault(raw string) error {
 	if raw == "" {
 		return nil
@@ -105,7 +113,7 @@ func queryFault(raw string) error {
 	return request.Invalid(errs)
 }
 
-// keyFault refuses an Idempotency-Key that is no text.
+// keyFault refuses an Idempotency-Key that is not text.
 func keyFault(h http.Header) error {
 	if mapping.IsText(h.Get(adapter.IdempotencyKeyHeader)) {
 		return nil
@@ -117,35 +125,7 @@ func endsInID(template string) bool {
 	return strings.HasSuffix(template, "/{thread_id}") || strings.HasSuffix(template, "/{run_id}") || strings.HasSuffix(template, "/{cron_id}")
 }
 
-// isNoWord keeps templates that end in an id from taking fixed paths: GET /runs/wait is a wrong method, not a run with
-// a bad id.
-func isNoWord(r *http.Request, _ *mux.RouteMatch) bool { return !words[r.URL.Path] }
-
-// words are the paths without a variable part.
-var words = func() map[string]bool {
-	set := map[string]bool{}
-	for _, e := range endpoints {
-		set[e.path] = !strings.Contains(e.path, "{")
-	}
-	return set
-}()
-
-// unknown answers what no route took: 405 for a path that exists for other methods, else 404.
-func (s *server) unknown(w http.ResponseWriter, r *http.Request) error {
-	var allowed []string
-	for _, e := range endpoints {
-		if !e.refused && matches(e.path, r.URL.Path) && !(words[r.URL.Path] && endsInID(e.path)) {
-			allowed = append(allowed, e.method)
-		}
-	}
-	if len(allowed) == 0 {
-		return mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "There is no such route. See /docs for those there are.")
-	}
-	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	return mapping.Errorf(mapping.NotAllowed, "method_not_allowed", "This route takes %s.", strings.Join(allowed, " or "))
-}
-
-// matches reports whether a path fits a template with {names}.
+// matches reports whether a path matches a template with {names}.
 func matches(template, path string) bool {
 	want, have := strings.Split(template, "/"), strings.Split(path, "/")
 	if len(want) != len(have) {
@@ -163,7 +143,7 @@ func matches(template, path string) bool {
 	return true
 }
 
-// routeOf is the template of the request's route, for logs.
+// routeOf returns the template of the request's route, for logs.
 func routeOf(r *http.Request) string {
 	if route := mux.CurrentRoute(r); route != nil {
 		if t, err := route.GetPathTemplate(); err == nil {
@@ -187,7 +167,7 @@ func pathUUID(r *http.Request, name string) (string, error) {
 // threadOf reads {thread_id}.
 func threadOf(r *http.Request) (string, error) { return pathUUID(r, "thread_id") }
 
-// refOf reads {run_id}, and {thread_id} where the route has one.
+// refOf reads {run_id}, and {thread_id} if the route has it.
 func refOf(r *http.Request) (ref adapter.RunRef, err error) {
 	if _, ok := mux.Vars(r)["thread_id"]; ok {
 		if ref.ThreadID, err = threadOf(r); err != nil {
@@ -198,12 +178,12 @@ func refOf(r *http.Request) (ref adapter.RunRef, err error) {
 	return ref, err
 }
 
-// readBody reads a request body of JSON, nil when there is none.
+// readBody reads a request body of JSON. It returns nil if there is none.
 func (s *server) readBody(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
 	return request.Read(w, r, int64(s.face.Limits.Body))
 }
 
-// request reads a body that may be empty; mandatory refuses that.
+// request reads the fields of a body. An empty body is refused if mandatory is true.
 func (s *server) request(w http.ResponseWriter, r *http.Request, mandatory bool) (*request.Fields, error) {
 	raw, err := s.readBody(w, r)
 	if err != nil {
@@ -219,7 +199,7 @@ func (s *server) request(w http.ResponseWriter, r *http.Request, mandatory bool)
 	return o, err
 }
 
-// paginate says how many there are, and where the next page begins.
+// paginate sets the headers with the total and the offset of the next page.
 func paginate(w http.ResponseWriter, p request.Page, n, total int) {
 	w.Header().Set("X-Pagination-Total", strconv.Itoa(total))
 	if next := p.Offset + n; n > 0 && next < total {
@@ -230,3 +210,21 @@ func paginate(w http.ResponseWriter, p request.Page, n, total int) {
 func replyNumber(w http.ResponseWriter, n int) { reply(w, http.StatusOK, []byte(strconv.Itoa(n))) }
 
 func noContent(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }
+
+// count answers how many there are of what a request's filters, which read takes from its body, ask for.
+func count[Q any](s *server, w http.ResponseWriter, r *http.Request, read func(*request.Fields) Q, of func(context.Context, Q) (int, error)) error {
+	o, err := s.request(w, r, false)
+	if err != nil {
+		return err
+	}
+	q := read(o)
+	if err := o.Err(); err != nil {
+		return err
+	}
+	n, err := of(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	replyNumber(w, n)
+	return nil
+}

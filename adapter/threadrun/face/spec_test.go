@@ -197,7 +197,7 @@ func TestEveryOperationIsMounted(t *testing.T) {
 }
 
 func mounted(method, path string) bool {
-	for _, e := range endpoints {
+	for _, e := range new(server).endpoints() {
 		if e.method == method && e.path == path {
 			return true
 		}

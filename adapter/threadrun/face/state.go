@@ -16,22 +16,19 @@ import (
 
 var stateKeys = []string{"values", "next", "tasks", "metadata", "created_at", "checkpoint", "parent_checkpoint", "interrupts"}
 
-// states answers for the states of threads and their history.
-type states struct{ *server }
-
-func (s states) get(w http.ResponseWriter, r *http.Request) error {
-	return s.answer(w, r, "")
+func (s *server) getState(w http.ResponseWriter, r *http.Request) error {
+	return s.serveState(w, r, "")
 }
 
-func (s states) at(w http.ResponseWriter, r *http.Request) error {
+func (s *server) getStateByID(w http.ResponseWriter, r *http.Request) error {
 	id := strings.ToLower(mux.Vars(r)["checkpoint_id"])
 	if !mapping.IsUUID(id) {
 		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "checkpoint_id must be a UUID.")
 	}
-	return s.answer(w, r, id)
+	return s.serveState(w, r, id)
 }
 
-func (s states) answer(w http.ResponseWriter, r *http.Request, checkpoint string) error {
+func (s *server) serveState(w http.ResponseWriter, r *http.Request, checkpoint string) error {
 	thread, err := threadOf(r)
 	if err != nil {
 		return err
@@ -42,7 +39,7 @@ func (s states) answer(w http.ResponseWriter, r *http.Request, checkpoint string
 	if err := firstOf(q.Err(), err); err != nil {
 		return err
 	}
-	return s.reply(w, r, thread, checkpoint, deep && set.Has("tasks"), set)
+	return s.replyState(w, r, thread, checkpoint, deep && set.Has("tasks"), set)
 }
 
 func firstOf(errs ...error) error {
@@ -54,7 +51,7 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-func (s states) reply(w http.ResponseWriter, r *http.Request, thread, checkpoint string, deep bool, set selection.State) error {
+func (s *server) replyState(w http.ResponseWriter, r *http.Request, thread, checkpoint string, deep bool, set selection.State) error {
 	read := s.svc.GetState
 	switch {
 	case deep:
@@ -72,8 +69,8 @@ func (s states) reply(w http.ResponseWriter, r *http.Request, thread, checkpoint
 	return nil
 }
 
-// atCheckpoint is the form with the checkpoint in the body.
-func (s states) atCheckpoint(w http.ResponseWriter, r *http.Request) error {
+// getStateAtCheckpoint is the form with the checkpoint in the body.
+func (s *server) getStateAtCheckpoint(w http.ResponseWriter, r *http.Request) error {
 	thread, err := threadOf(r)
 	if err != nil {
 		return err
@@ -89,13 +86,13 @@ func (s states) atCheckpoint(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if at.NS != "" {
-		return s.replyInner(w, r, thread, at, deep && set.Has("tasks"), set)
+		return s.replyInnerState(w, r, thread, at, deep && set.Has("tasks"), set)
 	}
-	return s.reply(w, r, thread, at.Checkpoint, deep && set.Has("tasks"), set)
+	return s.replyState(w, r, thread, at.Checkpoint, deep && set.Has("tasks"), set)
 }
 
-// replyInner answers with the state of a graph within the agent's graph.
-func (s states) replyInner(w http.ResponseWriter, r *http.Request, thread string, at adapter.InnerPoint, deep bool, set selection.State) error {
+// replyInnerState answers with the state of a graph within the agent's graph.
+func (s *server) replyInnerState(w http.ResponseWriter, r *http.Request, thread string, at adapter.InnerPoint, deep bool, set selection.State) error {
 	st, err := s.svc.GetInnerState(r.Context(), thread, at, deep)
 	if err != nil {
 		return err
@@ -138,7 +135,7 @@ func checkpointOf(o *request.Fields) string {
 	return at.Checkpoint
 }
 
-func (s states) update(w http.ResponseWriter, r *http.Request) error {
+func (s *server) updateState(w http.ResponseWriter, r *http.Request) error {
 	thread, err := threadOf(r)
 	if err != nil {
 		return err
@@ -149,12 +146,12 @@ func (s states) update(w http.ResponseWriter, r *http.Request) error {
 	}
 	at := pointOf(o)
 	u := adapter.StateUpdate{AsNode: o.Text("as_node"), CheckpointID: at.Checkpoint, IdempotencyKey: r.Header.Get(adapter.IdempotencyKeyHeader)}
-	u.Values, u.Then = stateBody{o}.updates("values")
+	u.Values, u.Then = updatesOf(o, "values")
 	if err := o.Err(); err != nil {
 		return err
 	}
 	if at.NS != "" {
-		return s.updateInner(w, r, thread, at, u)
+		return s.updateInnerState(w, r, thread, at, u)
 	}
 	cp, err := s.svc.UpdateState(r.Context(), thread, u)
 	if err != nil {
@@ -167,8 +164,8 @@ func (s states) update(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// updateInner changes the state of a graph within the agent's graph.
-func (s states) updateInner(w http.ResponseWriter, r *http.Request, thread string, at adapter.InnerPoint, u adapter.StateUpdate) error {
+// updateInnerState changes the state of a graph within the agent's graph.
+func (s *server) updateInnerState(w http.ResponseWriter, r *http.Request, thread string, at adapter.InnerPoint, u adapter.StateUpdate) error {
 	made, err := s.svc.UpdateInnerState(r.Context(), thread, at, u)
 	if err != nil {
 		return err
@@ -179,12 +176,9 @@ func (s states) updateInner(w http.ResponseWriter, r *http.Request, thread strin
 	return nil
 }
 
-// stateBody is the body of a request about states.
-type stateBody struct{ *request.Fields }
-
-// updates reads a member that is an object or a list of objects, as LangGraph's SDK for Python types the values of
+// updatesOf reads a member that is an object or a list of objects, as LangGraph's SDK for Python types the values of
 // update_state (dict | Sequence[dict]).
-func (o stateBody) updates(name string) (first json.RawMessage, then []json.RawMessage) {
+func updatesOf(o *request.Fields, name string) (first json.RawMessage, then []json.RawMessage) {
 	if rawjson.Kind(o.Get(name)) != '[' {
 		return o.Object(name), nil
 	}
@@ -198,7 +192,7 @@ func (o stateBody) updates(name string) (first json.RawMessage, then []json.RawM
 	return list[0], list[1:]
 }
 
-func (s states) getHistory(w http.ResponseWriter, r *http.Request) error {
+func (s *server) getHistory(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	h := adapter.HistoryQuery{Limit: q.Whole("limit", 10, 1, 1000), Before: strings.ToLower(q.Text("before"))}
 	if h.Before != "" && !mapping.IsUUID(h.Before) {
@@ -209,10 +203,10 @@ func (s states) getHistory(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	h.Tasks = set.Has("tasks")
-	return s.history(w, r, h, set)
+	return s.replyHistory(w, r, h, set)
 }
 
-func (s states) postHistory(w http.ResponseWriter, r *http.Request) error {
+func (s *server) searchHistory(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
@@ -221,7 +215,7 @@ func (s states) postHistory(w http.ResponseWriter, r *http.Request) error {
 	h := adapter.HistoryQuery{
 		Limit:    o.Whole("limit", 10, 1, 1000),
 		Metadata: o.Object("metadata"),
-		Before:   stateBody{o}.before(),
+		Before:   beforeOf(o),
 		At:       at.Checkpoint,
 	}
 	set, err := selection.OfState(o.Texts("select"), stateKeys...)
@@ -229,14 +223,14 @@ func (s states) postHistory(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if at.NS != "" {
-		return s.innerHistory(w, r, at, h, set)
+		return s.replyInnerHistory(w, r, at, h, set)
 	}
 	h.Tasks = set.Has("tasks")
-	return s.history(w, r, h, set)
+	return s.replyHistory(w, r, h, set)
 }
 
-// innerHistory answers with the states of a graph within the agent's graph.
-func (s states) innerHistory(w http.ResponseWriter, r *http.Request, at adapter.InnerPoint, q adapter.HistoryQuery, set selection.State) error {
+// replyInnerHistory answers with the states of a graph within the agent's graph.
+func (s *server) replyInnerHistory(w http.ResponseWriter, r *http.Request, at adapter.InnerPoint, q adapter.HistoryQuery, set selection.State) error {
 	thread, err := threadOf(r)
 	if err != nil {
 		return err
@@ -255,8 +249,8 @@ func (s states) innerHistory(w http.ResponseWriter, r *http.Request, at adapter.
 	return nil
 }
 
-// before is a checkpoint's id, {checkpoint_id} or {configurable: {checkpoint_id}}.
-func (o stateBody) before() string {
+// beforeOf is a checkpoint's id, {checkpoint_id} or {configurable: {checkpoint_id}}.
+func beforeOf(o *request.Fields) string {
 	switch v := o.Get("before"); rawjson.Kind(v) {
 	case 0, '"':
 		return o.UUID("before")
@@ -272,7 +266,7 @@ func (o stateBody) before() string {
 	}
 }
 
-func (s states) history(w http.ResponseWriter, r *http.Request, q adapter.HistoryQuery, set selection.State) error {
+func (s *server) replyHistory(w http.ResponseWriter, r *http.Request, q adapter.HistoryQuery, set selection.State) error {
 	thread, err := threadOf(r)
 	if err != nil {
 		return err

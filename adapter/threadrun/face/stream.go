@@ -3,33 +3,33 @@ package face
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
 	"go.uber.org/zap"
 )
 
-// streams answers with the frames of a run, or of all runs of a thread.
-type streams struct{ *server }
-
-// serve sends a run's frames until its end.
-func (s streams) serve(w http.ResponseWriter, r *http.Request, v *render.View, cancel bool) error {
+// streamRun sends a run's frames until its end.
+func (s *server) streamRun(w http.ResponseWriter, r *http.Request, v *render.View, cancel bool) error {
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
 	if err := s.describe(ctx, v); err != nil {
 		return err
 	}
-	st := s.answer(w, v, stop)
+	st := s.newStreaming(w, v, stop)
 	defer st.out.Close()
 	return st.settle(r.Context(), st.pump(ctx), cancel)
 }
 
-// answer is a stream that nothing was said in yet. lost is called when the client does not take it any more.
-func (s streams) answer(w http.ResponseWriter, v *render.View, lost func()) *streaming {
+// newStreaming is a stream that nothing was said in yet. lost is called when the client does not take it any more.
+func (s *server) newStreaming(w http.ResponseWriter, v *render.View, lost func()) *streaming {
 	st := &streaming{s: s, v: v, out: sse.NewStream(w, s.beat(), lost)}
 	if !v.After.Start && !v.After.Live {
 		st.out.DelayStart(cursorGrace)
@@ -43,14 +43,14 @@ func (st *streaming) settle(ctx context.Context, err error, cancel bool) error {
 	case !st.out.Withdraw(): // from here on no timer begins it
 		return st.finish(ctx, err, cancel)
 	case ctx.Err() != nil:
-		cancels(st.s).left(ctx, st.v.Ref, cancel)
+		st.s.cancelAbandoned(ctx, st.v.Ref, cancel)
 		return nil
 	}
 	return err
 }
 
 // describe fills in what a view must know of the agent, where it matters.
-func (s streams) describe(ctx context.Context, v *render.View) error {
+func (s *server) describe(ctx context.Context, v *render.View) error {
 	if !v.AsksForEvents() {
 		return nil
 	}
@@ -68,7 +68,7 @@ const cursorGrace = time.Second
 
 // streaming is one answer under way. Used by one goroutine: while nothing comes, the stream keeps itself alive.
 type streaming struct {
-	s   streams
+	s   *server
 	v   *render.View
 	out *sse.Stream
 	err error // of writing
@@ -131,7 +131,7 @@ func (st *streaming) prime(ctx context.Context, first *state.Entry) error {
 }
 
 // tokensBefore gives a view the tokens of its run before an entry.
-func (s streams) tokensBefore(ctx context.Context, v *render.View, first *state.Entry) error {
+func (s *server) tokensBefore(ctx context.Context, v *render.View, first *state.Entry) error {
 	if !v.AsksForTokens() || first.Kind == mapping.KindStarted && first.Head.Attempt <= 1 {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (st *streaming) finish(ctx context.Context, err error, cancel bool) error {
 		return nil
 	}
 	if ctx.Err() != nil || st.out.Failed() {
-		cancels(st.s).left(ctx, st.v.Ref, cancel)
+		st.s.cancelAbandoned(ctx, st.v.Ref, cancel)
 		return nil
 	}
 	if isNotFound(err) || isExpired(err) { // deleted meanwhile; coming back would not help
@@ -180,4 +180,115 @@ func (st *streaming) stillActive(ctx context.Context) bool {
 // isExpired: the log does not keep any more what the reader asks for.
 func isExpired(err error) bool {
 	return err != nil && mapping.Classify(err).Code == mapping.CodeCursorExpired
+}
+
+func (s *server) createRunAndStream(w http.ResponseWriter, r *http.Request) error {
+	v, cancel, err := s.startRunView(w, r)
+	if err != nil {
+		return err
+	}
+	return s.streamRun(w, r, v, cancel)
+}
+
+func (s *server) startRunView(w http.ResponseWriter, r *http.Request) (v *render.View, cancel bool, err error) {
+	q, started, err := s.startRun(w, r, "stream")
+	if err != nil {
+		return nil, false, err
+	}
+	started.Run.Options.Subgraphs = q.Subgraphs
+	v = render.NewView(&started.Run, render.ModesOf(q.StreamModes), adapter.Cursor{K: -1, Start: true})
+	v.Within(namespaces(r))
+	return v, q.cancel, nil
+}
+
+// namespaces are those that a reader's query names, their parts joined by "|" as in the names of frames; "" is the
+// root. Source: streamNamespaces of the LangGraph SDK.
+func namespaces(r *http.Request) []string { return r.URL.Query()["namespace"] }
+
+// joinRunStream follows a run that was started elsewhere, in the modes asked for, or in those it was made with.
+func (s *server) joinRunStream(w http.ResponseWriter, r *http.Request) error {
+	q := request.QueryOf(r)
+	names := q.Texts("stream_mode")
+	cancel := q.Flag("cancel_on_disconnect")
+	if err := firstOf(q.Err(), checkModes(names)); err != nil {
+		return err
+	}
+	after, err := render.CursorOf(r.Header)
+	if err != nil {
+		return err
+	}
+	if id := q.UUID("checkpoint_id"); id != "" && (after.Start || after.Live) {
+		after = adapter.Cursor{K: -1, Checkpoint: id}
+	}
+	if err := q.Err(); err != nil {
+		return err
+	}
+	return s.followRun(w, r, names, after, cancel)
+}
+
+// resumeRunStream is join with what it needs in the body.
+func (s *server) resumeRunStream(w http.ResponseWriter, r *http.Request) error {
+	o, err := s.request(w, r, false)
+	if err != nil {
+		return err
+	}
+	names := o.TextOrTexts("stream_mode", langGraphModes)
+	cancel := o.Flag("cancel_on_disconnect", false)
+	id, given := o.Text("last_event_id"), o.Get("last_event_id") != nil
+	if err := o.Err(); err != nil {
+		return err
+	}
+	after, err := render.CursorOf(r.Header)
+	if given {
+		after, err = render.ParseCursor(id)
+	}
+	if err != nil {
+		return err
+	}
+	return s.followRun(w, r, names, after, cancel)
+}
+
+func checkModes(names []string) error {
+	for _, n := range names {
+		if !slices.Contains(langGraphModes, n) {
+			return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid,
+				"stream_mode names the unknown mode %q; there are %s.", n, strings.Join(langGraphModes, ", "))
+		}
+	}
+	return nil
+}
+
+func (s *server) followRun(w http.ResponseWriter, r *http.Request, names []string, after adapter.Cursor, cancel bool) error {
+	v, err := s.followRunView(w, r, names, after, cancel)
+	if err != nil {
+		return err
+	}
+	return s.streamRun(w, r, v, cancel)
+}
+
+func (s *server) followRunView(w http.ResponseWriter, r *http.Request, names []string, after adapter.Cursor, cancel bool) (*render.View, error) {
+	ref, err := refOf(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := mayCancel(r, cancel); err != nil {
+		return nil, err
+	}
+	run, err := s.svc.GetRun(readerContext(r, cancel), ref)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		names = run.Options.StreamModes
+	}
+	at := "/runs/" + run.ID
+	if isStateless(r) {
+		w.Header().Set("Content-Location", at)
+	} else {
+		at = "/threads/" + run.ThreadID + at
+	}
+	w.Header().Set("Location", at+"/stream")
+	v := render.NewView(run, render.ModesOf(names), after)
+	v.Within(namespaces(r))
+	return v, nil
 }

@@ -26,10 +26,13 @@ var threadStatuses = []string{"idle", "busy", "interrupted", "error"}
 // a thread that was selected without it would look as if it had none.
 var threadKeys = []string{"thread_id", "created_at", "updated_at", "state_updated_at", "metadata", "status", "config", "values", "interrupts", "ttl", "messages", "error"}
 
-// threads answers for threads, but for their states.
-type threads struct{ *server }
+// state_updated_at is of the SDKs' ThreadSortBy; threads are sorted by one time of change here.
+var threadSorts = []request.Sort{
+	{Word: "thread_id", By: mapping.SortByID}, {Word: "status", By: mapping.SortByStatus}, {Word: "created_at", By: mapping.SortByCreated},
+	{Word: "updated_at", By: mapping.SortByUpdated}, {Word: "state_updated_at", By: mapping.SortByUpdated},
+}
 
-func (s threads) create(w http.ResponseWriter, r *http.Request) error {
+func (s *server) createThread(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
@@ -38,11 +41,11 @@ func (s threads) create(w http.ResponseWriter, r *http.Request) error {
 		ID:         o.UUID("thread_id"),
 		Metadata:   o.Object("metadata"),
 		OrGet:      o.Enum("if_exists", "raise", "do_nothing") == "do_nothing",
-		Supersteps: threadBody{o}.supersteps(),
+		Supersteps: superstepsOf(o),
 
 		IdempotencyKey: r.Header.Get(adapter.IdempotencyKeyHeader),
 	}
-	if ttl, keepLatest := (threadBody{o}).ttl(); ttl != nil {
+	if ttl, keepLatest := ttlOf(o); ttl != nil {
 		n.TTL, n.KeepLatest = *ttl, keepLatest
 	}
 	if err := o.Err(); err != nil {
@@ -52,11 +55,8 @@ func (s threads) create(w http.ResponseWriter, r *http.Request) error {
 	return replyThread(w, t, err)
 }
 
-// threadBody is the body of a request about threads.
-type threadBody struct{ *request.Fields }
-
-// supersteps reads states to start from: [{updates: [{values, as_node}]}].
-func (o threadBody) supersteps() []adapter.Superstep {
+// superstepsOf reads states to start from: [{updates: [{values, as_node}]}].
+func superstepsOf(o *request.Fields) []adapter.Superstep {
 	var out []adapter.Superstep
 	for i, raw := range rawjson.ElementsOf(o.List("supersteps")) {
 		step := o.Element("supersteps", i, raw)
@@ -66,7 +66,7 @@ func (o threadBody) supersteps() []adapter.Superstep {
 		var ups []adapter.StateUpdate
 		for j, raw := range rawjson.ElementsOf(step.List("updates")) {
 			if up := step.Element("updates", j, raw); up != nil {
-				ups = append(ups, threadBody{up}.superstepUpdate())
+				ups = append(ups, superstepUpdate(up))
 			}
 		}
 		out = append(out, adapter.Superstep{Updates: ups})
@@ -76,9 +76,9 @@ func (o threadBody) supersteps() []adapter.Superstep {
 
 // superstepUpdate reads {values, command, as_node}. A command that says anything takes the place of values, as on a
 // LangGraph server. Only a graph can carry out its goto and resume.
-func (o threadBody) superstepUpdate() adapter.StateUpdate {
+func superstepUpdate(o *request.Fields) adapter.StateUpdate {
 	up := adapter.StateUpdate{AsNode: o.Text("as_node")}
-	up.Values, up.Then = stateBody(o).updates("values")
+	up.Values, up.Then = updatesOf(o, "values")
 	if c := o.Sub("command"); c != nil {
 		update, jumps := c.Object("update"), request.UnlessEmpty(c.Get("goto")) != nil || c.Get("resume") != nil
 		if update != nil || jumps {
@@ -91,9 +91,9 @@ func (o threadBody) superstepUpdate() adapter.StateUpdate {
 	return up
 }
 
-// ttl reads a time to live: a number of minutes, or {ttl, strategy}. Without a strategy the thread is deleted when it
+// ttlOf reads a time to live: a number of minutes, or {ttl, strategy}. Without a strategy the thread is deleted when it
 // is over.
-func (o threadBody) ttl() (d *time.Duration, keepLatest bool) {
+func ttlOf(o *request.Fields) (d *time.Duration, keepLatest bool) {
 	v := o.Get("ttl")
 	if rawjson.Kind(v) == '{' {
 		in := o.Sub("ttl")
@@ -103,11 +103,11 @@ func (o threadBody) ttl() (d *time.Duration, keepLatest bool) {
 		}
 		return request.Minutes(in, "ttl"), keepLatest
 	}
-	return request.Minutes(o.Fields, "ttl"), false
+	return request.Minutes(o, "ttl"), false
 }
 
-// fault is why the last run of a thread failed, where that is how the thread stands.
-func (s threads) fault(ctx context.Context, t mapping.Thread) (*mapping.Fault, error) {
+// threadFault is why the last run of a thread failed, where that is how the thread stands.
+func (s *server) threadFault(ctx context.Context, t mapping.Thread) (*mapping.Fault, error) {
 	if t.Status != mapping.ThreadError {
 		return nil, nil
 	}
@@ -130,7 +130,7 @@ func replyThread(w http.ResponseWriter, t mapping.Thread, err error) error {
 	return nil
 }
 
-func (s threads) get(w http.ResponseWriter, r *http.Request) error {
+func (s *server) getThread(w http.ResponseWriter, r *http.Request) error {
 	id, err := threadOf(r)
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func (s threads) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	fault, err := s.fault(r.Context(), t)
+	fault, err := s.threadFault(r.Context(), t)
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (s threads) get(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s threads) patch(w http.ResponseWriter, r *http.Request) error {
+func (s *server) patchThread(w http.ResponseWriter, r *http.Request) error {
 	id, err := threadOf(r)
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (s threads) patch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := adapter.ThreadPatch{Metadata: o.Object("metadata"), Values: o.Object("values")}
-	p.TTL, p.KeepLatest = threadBody{o}.ttl()
+	p.TTL, p.KeepLatest = ttlOf(o)
 	p.Checkpoint = checkpointOf(o)
 	messages := o.List("messages")
 	if err := o.Err(); err != nil {
@@ -190,7 +190,7 @@ func (s threads) patch(w http.ResponseWriter, r *http.Request) error {
 }
 
 // neutralMessages reads messages of the Agent Protocol; those without an id get one.
-func (s threads) neutralMessages(messages json.RawMessage) ([]json.RawMessage, error) {
+func (s *server) neutralMessages(messages json.RawMessage) ([]json.RawMessage, error) {
 	if messages == nil {
 		return nil, nil
 	}
@@ -204,7 +204,7 @@ func (s threads) neutralMessages(messages json.RawMessage) ([]json.RawMessage, e
 	return in.Messages, nil
 }
 
-func (s threads) delete(w http.ResponseWriter, r *http.Request) error {
+func (s *server) deleteThread(w http.ResponseWriter, r *http.Request) error {
 	id, err := threadOf(r)
 	if err != nil {
 		return err
@@ -216,7 +216,7 @@ func (s threads) delete(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s threads) copy(w http.ResponseWriter, r *http.Request) error {
+func (s *server) copyThread(w http.ResponseWriter, r *http.Request) error {
 	id, err := threadOf(r)
 	if err != nil {
 		return err
@@ -225,8 +225,8 @@ func (s threads) copy(w http.ResponseWriter, r *http.Request) error {
 	return replyThread(w, t, err)
 }
 
-// query reads the filters of search and count.
-func (o threadBody) query() (q adapter.ThreadSearch) {
+// threadQuery reads the filters of search and count.
+func threadQuery(o *request.Fields) (q adapter.ThreadSearch) {
 	q.Metadata, q.Values = o.Object("metadata"), o.Object("values")
 	q.Status = mapping.ThreadStatus(o.Enum("status", threadStatuses...))
 	for _, id := range o.Texts("ids") {
@@ -238,12 +238,12 @@ func (o threadBody) query() (q adapter.ThreadSearch) {
 	return q
 }
 
-func (s threads) search(w http.ResponseWriter, r *http.Request) error {
+func (s *server) searchThreads(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
 	}
-	q, p := threadBody{o}.query(), request.PageOf(o, 10)
+	q, p := threadQuery(o), request.PageOf(o, 10)
 	q.SortBy, q.Asc = request.SortOf(o, threadSorts...)
 	q.Limit, q.Offset = p.Limit, p.Offset
 	names := o.Texts("select")
@@ -262,7 +262,7 @@ func (s threads) search(w http.ResponseWriter, r *http.Request) error {
 	}
 	paginate(w, p, min(p.Limit, max(total-p.Offset, 0)), total)
 	a := newAnswer(w)
-	if err := s.writeList(a, r, list, set, wanted); err != nil {
+	if err := s.writeThreads(a, r, list, set, wanted); err != nil {
 		return err
 	}
 	a.sendRest()
@@ -277,8 +277,8 @@ var listedKeys = selection.Set{
 	"thread_id": true, "created_at": true, "updated_at": true, "state_updated_at": true, "metadata": true, "status": true, "config": true, "interrupts": true,
 }
 
-// list answers as Aegra's GET /threads, and by pages.
-func (s threads) list(w http.ResponseWriter, r *http.Request) error {
+// listThreads answers as Aegra's GET /threads, and by pages.
+func (s *server) listThreads(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	p := request.PageOf(q, usuallyListed)
 	if err := q.Err(); err != nil {
@@ -293,7 +293,7 @@ func (s threads) list(w http.ResponseWriter, r *http.Request) error {
 	paginate(w, p, min(p.Limit, max(total-p.Offset, 0)), total)
 	a := newAnswer(w)
 	a.Open('{').Key("threads")
-	if err := s.writeList(a, r, list, listedKeys, nil); err != nil {
+	if err := s.writeThreads(a, r, list, listedKeys, nil); err != nil {
 		return err
 	}
 	a.Key("total").Int(int64(total)).Close('}')
@@ -301,11 +301,11 @@ func (s threads) list(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s threads) writeList(a *answer, r *http.Request, list iter.Seq2[mapping.Thread, error], set selection.Set, wanted []selection.Extract) error {
+func (s *server) writeThreads(a *answer, r *http.Request, list iter.Seq2[mapping.Thread, error], set selection.Set, wanted []selection.Extract) error {
 	a.Open('[')
 	for t, err := range list {
 		if err == nil {
-			err = s.encodePicked(r.Context(), &a.Writer, t, set, wanted)
+			err = s.writePickedThread(r.Context(), &a.Writer, t, set, wanted)
 		}
 		if err != nil {
 			return s.breakOff(a, r, err)
@@ -318,9 +318,9 @@ func (s threads) writeList(a *answer, r *http.Request, list iter.Seq2[mapping.Th
 	return nil
 }
 
-// encodePicked writes what is wanted of a thread of a list, its messages beside values, its time to live and why it
-// failed only where they are asked for.
-func (s threads) encodePicked(ctx context.Context, e *rawjson.Writer, t mapping.Thread, set selection.Set, wanted []selection.Extract) error {
+// writePickedThread writes what is wanted of a thread of a list, its messages beside values, its time to live and why
+// it failed only where they are asked for.
+func (s *server) writePickedThread(ctx context.Context, e *rawjson.Writer, t mapping.Thread, set selection.Set, wanted []selection.Extract) error {
 	var one rawjson.Writer
 	asked := func(part string) bool {
 		return set[part] || slices.ContainsFunc(wanted, func(x selection.Extract) bool { return x.Within(part) })
@@ -328,7 +328,7 @@ func (s threads) encodePicked(ctx context.Context, e *rawjson.Writer, t mapping.
 	parts := render.ThreadParts{Messages: asked("messages"), TTL: asked("ttl")}
 	if asked("error") {
 		var err error
-		if parts.Fault, err = s.fault(ctx, t); err != nil {
+		if parts.Fault, err = s.threadFault(ctx, t); err != nil {
 			return err
 		}
 	}
@@ -344,8 +344,8 @@ func (s threads) encodePicked(ctx context.Context, e *rawjson.Writer, t mapping.
 	return nil
 }
 
-func (s threads) count(w http.ResponseWriter, r *http.Request) error {
-	return count(s.server, w, r, func(o *request.Fields) adapter.ThreadSearch { return threadBody{o}.query() }, s.svc.CountThreads)
+func (s *server) countThreads(w http.ResponseWriter, r *http.Request) error {
+	return count(s, w, r, threadQuery, s.svc.CountThreads)
 }
 
 func isNotFound(err error) bool { return isClass(err, mapping.NotFound) }
@@ -353,4 +353,81 @@ func isNotFound(err error) bool { return isClass(err, mapping.NotFound) }
 func isClass(err error, c mapping.Class) bool {
 	var e *mapping.Error
 	return errors.As(err, &e) && e.Class == c
+}
+
+// pruneThreads deletes many threads, or all of their states but the newest. It counts those of which something went:
+// not those that are gone already, nor, where states are to go, those that a run is active on. Source: threads.prune of
+// the LangGraph SDKs.
+func (s *server) pruneThreads(w http.ResponseWriter, r *http.Request) error {
+	o, err := s.request(w, r, true)
+	if err != nil {
+		return err
+	}
+	strategy := o.Enum("strategy", "delete", "keep_latest")
+	ids := o.Texts("thread_ids")
+	if o.Get("thread_ids") == nil {
+		o.Complain("thread_ids", "is needed")
+	}
+	if most := s.face.Limits.MaxPruneThreads; most > 0 && len(ids) > most {
+		o.Complain("thread_ids", "names %d threads, and limits.max_prune_threads of this bridge allows %d at a time", len(ids), most)
+	}
+	for i, id := range ids {
+		if ids[i] = strings.ToLower(id); !mapping.IsUUID(ids[i]) {
+			o.Complain("thread_ids", "must be a list of UUIDs")
+		}
+	}
+	if err := o.Err(); err != nil {
+		return err
+	}
+	remove := s.pruneHistory
+	if strategy != "keep_latest" {
+		remove = s.pruneThread
+	}
+	n, err := prune(r.Context(), ids, remove)
+	if err != nil {
+		return err
+	}
+	var e rawjson.Writer
+	reply(w, http.StatusOK, e.Open('{').Key("pruned_count").Int(int64(n)).Close('}').Bytes)
+	return nil
+}
+
+func prune(ctx context.Context, ids []string, remove func(context.Context, string) (bool, error)) (n int, err error) {
+	for _, id := range ids {
+		switch did, err := remove(ctx, id); {
+		case err != nil && !isNotFound(err):
+			return n, err
+		case did:
+			n++
+		}
+	}
+	return n, nil
+}
+
+func (s *server) pruneThread(ctx context.Context, id string) (bool, error) {
+	err := s.svc.DeleteThread(ctx, id)
+	return err == nil, err
+}
+
+func (s *server) pruneHistory(ctx context.Context, id string) (bool, error) {
+	n, err := s.svc.DeleteHistory(ctx, id)
+	return n > 0, err
+}
+
+// getThreadStorage answers what a thread takes of the database. An operation of this bridge alone.
+func (s *server) getThreadStorage(w http.ResponseWriter, r *http.Request) error {
+	id, err := threadOf(r)
+	if err != nil {
+		return err
+	}
+	use, err := s.svc.ThreadStorage(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(use)
+	if err != nil {
+		return err
+	}
+	reply(w, http.StatusOK, body)
+	return nil
 }

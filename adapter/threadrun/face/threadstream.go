@@ -26,11 +26,11 @@ const (
 
 var threadStreamModes = []string{threadRunModes, threadLifecycle, threadStateUpdate}
 
-// wholeThread follows all runs of a thread, those that are still to come too, until the client leaves. The same path is
-// where the Agent Protocol opens the WebSocket of its streaming protocol.
-func (s streams) wholeThread(w http.ResponseWriter, r *http.Request) error {
+// streamThread follows all runs of a thread, those that are still to come too, until the client leaves. The same path
+// is where the Agent Protocol opens the WebSocket of its streaming protocol.
+func (s *server) streamThread(w http.ResponseWriter, r *http.Request) error {
 	if isWebSocket(r) {
-		return protocolRoutes(s).socket(w, r, protocol.Camel)
+		return s.serveSocket(w, r, protocol.Camel)
 	}
 	thread, err := threadOf(r)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s streams) wholeThread(w http.ResponseWriter, r *http.Request) error {
 
 // threadStream is one answer under way. Used by one goroutine.
 type threadStream struct {
-	s      streams
+	s      *server
 	thread string
 	names  []string
 	after  adapter.Cursor

@@ -21,11 +21,8 @@ func isStateless(r *http.Request) bool {
 	return !ok
 }
 
-// waits answers with what came of a run, once it has ended.
-type waits struct{ *server }
-
-func (s waits) start(w http.ResponseWriter, r *http.Request) error {
-	q, started, err := runs(s).start(w, r, "")
+func (s *server) createRunAndWait(w http.ResponseWriter, r *http.Request) error {
+	q, started, err := s.startRun(w, r, "")
 	if err != nil {
 		return err
 	}
@@ -34,24 +31,25 @@ func (s waits) start(w http.ResponseWriter, r *http.Request) error {
 		tail, shape = "wait", waitResponse
 	}
 	w.Header().Set("Location", w.Header().Get("Content-Location")+"/"+tail)
-	return s.serve(w, r, &started.Run, shape, q.cancel)
+	return s.waitForRun(w, r, &started.Run, shape, q.cancel)
 }
 
-// join answers with the values of a run that was started elsewhere.
-func (s waits) join(w http.ResponseWriter, r *http.Request) error {
-	return s.joinAs(w, r, bareValues)
+// joinRun answers with the values of a run that was started elsewhere.
+func (s *server) joinRun(w http.ResponseWriter, r *http.Request) error {
+	return s.joinRunAs(w, r, bareValues)
 }
 
-// joinAP is the Agent Protocol's; joinWithStatus the same under a thread, where its README reads the status at the top.
-func (s waits) joinAP(w http.ResponseWriter, r *http.Request) error {
-	return s.joinAs(w, r, waitResponse)
+// joinRunAP is the Agent Protocol's; joinWithStatus the same under a thread, where its README reads the status at the
+// top.
+func (s *server) joinRunAP(w http.ResponseWriter, r *http.Request) error {
+	return s.joinRunAs(w, r, waitResponse)
 }
 
-func (s waits) joinWithStatus(w http.ResponseWriter, r *http.Request) error {
-	return s.joinAs(w, r, waitWithStatus)
+func (s *server) joinRunWithStatus(w http.ResponseWriter, r *http.Request) error {
+	return s.joinRunAs(w, r, waitWithStatus)
 }
 
-func (s waits) joinAs(w http.ResponseWriter, r *http.Request, shape waitShape) error {
+func (s *server) joinRunAs(w http.ResponseWriter, r *http.Request, shape waitShape) error {
 	ref, err := refOf(r)
 	if err != nil {
 		return err
@@ -65,7 +63,7 @@ func (s waits) joinAs(w http.ResponseWriter, r *http.Request, shape waitShape) e
 	if err != nil {
 		return err
 	}
-	return s.serve(w, r, run, shape, cancel)
+	return s.waitForRun(w, r, run, shape, cancel)
 }
 
 // mayCancel refuses a reader that asks to cancel the run when it leaves, and may not cancel it.
@@ -94,18 +92,18 @@ const (
 	waitWithStatus                  // the same with a status at the top
 )
 
-// serve waits for the run's end and answers what came of it. A client that leaves earlier cancels the run only if it
-// asked for that.
-func (s waits) serve(w http.ResponseWriter, r *http.Request, run *mapping.Run, shape waitShape, cancel bool) error {
+// waitForRun waits for the run's end and answers what came of it. A client that leaves earlier cancels the run only if
+// it asked for that.
+func (s *server) waitForRun(w http.ResponseWriter, r *http.Request, run *mapping.Run, shape waitShape, cancel bool) error {
 	beat := &keepAlive{w: w}
 	defer beat.stop() // a beat after the handler returned would write to what is gone
 	if shape == bareValues {
 		beat.start(s.waitBeat)
 	}
-	end, err := s.lastEntry(r.Context(), run)
+	end, err := s.awaitEnd(r.Context(), run)
 	if r.Context().Err() != nil {
 		began := beat.stop()
-		cancels(s).left(r.Context(), adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, cancel)
+		s.cancelAbandoned(r.Context(), adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, cancel)
 		stopping := adapter.Stopping(r.Context())
 		if stopping != nil && began {
 			panic(http.ErrAbortHandler) // white space alone would be taken for the whole answer
@@ -127,8 +125,8 @@ func (s waits) serve(w http.ResponseWriter, r *http.Request, run *mapping.Run, s
 	return replyWait(w, run, end, shape)
 }
 
-// lastEntry waits for the run's end.
-func (s waits) lastEntry(ctx context.Context, run *mapping.Run) (*state.Entry, error) {
+// awaitEnd waits for the run's end.
+func (s *server) awaitEnd(ctx context.Context, run *mapping.Run) (*state.Entry, error) {
 	ref := adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}
 	var last *state.Entry
 	for e, err := range s.svc.RunEvents(ctx, ref, adapter.Cursor{K: -1, Start: true, End: true}, nil) {
@@ -143,9 +141,9 @@ func (s waits) lastEntry(ctx context.Context, run *mapping.Run) (*state.Entry, e
 	return last, nil
 }
 
-// left: the client has gone before the end. A bridge that shuts down ends its requests with a cause of its own, which
-// is no wish of the client's.
-func (s cancels) left(ctx context.Context, ref adapter.RunRef, cancel bool) {
+// cancelAbandoned: the client has gone before the end. A bridge that shuts down ends its requests with a cause of its
+// own, which is no wish of the client's.
+func (s *server) cancelAbandoned(ctx context.Context, ref adapter.RunRef, cancel bool) {
 	if !cancel || ctx.Err() != nil && context.Cause(ctx) != context.Canceled {
 		return
 	}

@@ -13,16 +13,17 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// items answers for the long-term store.
-type items struct{ *server }
+var itemSorts = []request.Sort{
+	{Word: "key", By: mapping.SortByKey}, {Word: "created_at", By: mapping.SortByCreated}, {Word: "updated_at", By: mapping.SortByUpdated},
+	{Word: "score", By: mapping.SortByScore},
+}
 
-func (s items) put(w http.ResponseWriter, r *http.Request) error {
+func (s *server) putItem(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
 		return err
 	}
-	item := itemBody{o}
-	p := adapter.PutItem{Namespace: item.namespace(), Key: item.key(), Value: o.Needed("value", o.Object("value")), Index: item.index(), Lost: lostIn(w)}
+	p := adapter.PutItem{Namespace: itemNamespace(o), Key: itemKey(o), Value: o.Needed("value", o.Object("value")), Index: indexOf(o), Lost: lostIn(w)}
 	if ttl := request.Minutes(o, "ttl"); ttl != nil {
 		p.TTL = *ttl
 	}
@@ -41,27 +42,24 @@ func lostIn(w http.ResponseWriter) adapter.OnLoss {
 	return func(l mapping.Loss) { w.Header().Set("X-Apbridge-Unsupported", mapping.LossHeader([]mapping.Loss{l})) }
 }
 
-// itemBody is the body of a request about items of the store.
-type itemBody struct{ *request.Fields }
-
-func (o itemBody) key() string {
+func itemKey(o *request.Fields) string {
 	o.Needed("key", nil)
 	return o.Name("key")
 }
 
-// namespace reads where an item is put: labels, of which there is at least one, none of them empty or with a dot, since
-// one parameter of the GET joins them with dots.
-func (o itemBody) namespace() []string {
+// itemNamespace reads where an item is put: labels, of which there is at least one, none of them empty or with a dot,
+// since one parameter of the GET joins them with dots.
+func itemNamespace(o *request.Fields) []string {
 	o.Needed("namespace", nil)
-	labels := o.labels("namespace")
+	labels := labelsOf(o, "namespace")
 	if labels != nil && len(labels) == 0 {
 		o.Complain("namespace", "must have at least one label")
 	}
 	return labels
 }
 
-// labels are those of a namespace, or of what it begins or ends with.
-func (o itemBody) labels(name string) []string {
+// labelsOf are those of a namespace, or of what it begins or ends with.
+func labelsOf(o *request.Fields, name string) []string {
 	labels := o.Texts(name)
 	if slices.ContainsFunc(labels, noLabel) {
 		o.Complain(name, wantLabels)
@@ -73,8 +71,8 @@ const wantLabels = "must have labels that are not empty and have no dots"
 
 func noLabel(l string) bool { return l == "" || strings.Contains(l, ".") }
 
-// index is false, or a list of paths to embed; null and nothing are the default.
-func (o itemBody) index() json.RawMessage {
+// indexOf is false, or a list of paths to embed; null and nothing are the default.
+func indexOf(o *request.Fields) json.RawMessage {
 	v := o.Get("index")
 	switch rawjson.Kind(v) {
 	case 0, 'f':
@@ -86,7 +84,7 @@ func (o itemBody) index() json.RawMessage {
 	return v
 }
 
-func (s items) get(w http.ResponseWriter, r *http.Request) error {
+func (s *server) getItem(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	namespace, key, refresh := namespaceOf(q), q.Text("key"), q.FlagSent("refresh_ttl")
 	if key == "" {
@@ -135,13 +133,13 @@ func namespaceOf(q *request.Query) []string {
 	return list
 }
 
-// delete is done when the item is gone, also where another request removed it.
-func (s items) delete(w http.ResponseWriter, r *http.Request) error {
+// deleteItem is done when the item is gone, also where another request removed it.
+func (s *server) deleteItem(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
 		return err
 	}
-	namespace, key := itemBody{o}.labels("namespace"), itemBody{o}.key()
+	namespace, key := labelsOf(o, "namespace"), itemKey(o)
 	if err := o.Err(); err != nil {
 		return err
 	}
@@ -152,14 +150,14 @@ func (s items) delete(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s items) search(w http.ResponseWriter, r *http.Request) error {
+func (s *server) searchItems(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
 	}
 	p := request.PageOf(o, 10)
 	q := adapter.ItemQuery{
-		Prefix: itemBody{o}.labels("namespace_prefix"), Filter: o.Object("filter"), Query: o.Text("query"),
+		Prefix: labelsOf(o, "namespace_prefix"), Filter: o.Object("filter"), Query: o.Text("query"),
 		Limit: p.Limit, Offset: p.Offset, RefreshTTL: o.FlagSent("refresh_ttl"), Lost: lostIn(w),
 	}
 	q.SearchBy = mapping.SearchBy(o.Enum("search_by", string(mapping.SearchByMeaning), string(mapping.SearchByWords)))
@@ -189,9 +187,9 @@ func (s items) search(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// namespaces answers a bare list to the Agent Protocol and {namespaces} to LangGraph SDKs. A client that does not say
-// its flavour is taken for a LangGraph SDK when it sends both limit and offset, which those always do.
-func (s items) namespaces(w http.ResponseWriter, r *http.Request) error {
+// listNamespaces answers a bare list to the Agent Protocol and {namespaces} to LangGraph SDKs. A client that does not
+// say its flavour is taken for a LangGraph SDK when it sends both limit and offset, which those always do.
+func (s *server) listNamespaces(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
@@ -202,7 +200,7 @@ func (s items) namespaces(w http.ResponseWriter, r *http.Request) error {
 	}
 	p := request.PageOf(o, 100)
 	q := adapter.NamespaceQuery{
-		Prefix: itemBody{o}.labels("prefix"), Suffix: itemBody{o}.labels("suffix"), MaxDepth: o.Whole("max_depth", 0, 1, 1000),
+		Prefix: labelsOf(o, "prefix"), Suffix: labelsOf(o, "suffix"), MaxDepth: o.Whole("max_depth", 0, 1, 1000),
 		Limit: p.Limit, Offset: p.Offset,
 	}
 	if err := o.Err(); err != nil {
