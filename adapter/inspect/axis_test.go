@@ -1,4 +1,4 @@
-package timeline
+package inspect
 
 import (
 	"context"
@@ -17,8 +17,7 @@ const longRun = 10_000 // events
 
 // longLog is a service of one run. It counts the events that are read.
 type longLog struct {
-	adapter.Runs
-	adapter.Assistants
+	adapter.Service
 	read   int
 	pruned int64 // the events up to this one are there no more
 	works  bool  // the run has not ended
@@ -81,15 +80,15 @@ func (n *numbering) Fork() adapter.Observer {
 }
 
 // page reads a page by an axis of its own, as each request does, and says how many events it took.
-func (l *longLog) page(t *testing.T, marks *Marks, q Query) (Page, int) {
+func (l *longLog) page(t *testing.T, m *marks, q axisQuery) (axisPage, int) {
 	t.Helper()
 	dialects := adapter.Dialects{{Name: "d", Observe: func(o adapter.Observed) adapter.Observer { return &numbering{opaque: o.Opaque} }}}
-	a, err := New(t.Context(), Source{Runs: l, Agents: l}, dialects, adapter.RunRef{RunID: "r"}, marks)
+	a, err := newAxis(t.Context(), l, dialects, adapter.RunRef{RunID: "r"}, m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := l.read
-	p, err := a.Page(t.Context(), q)
+	p, err := a.page(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,13 +101,13 @@ func TestARunHasEndedWhereAPageHasItsEnd(t *testing.T) {
 	t.Parallel()
 	for after, want := range map[int64]mapping.RunStatus{0: mapping.RunRunning, longRun - 50: mapping.RunSuccess} {
 		l := &longLog{ends: true}
-		a, err := New(t.Context(), Source{Runs: l, Agents: l}, nil, adapter.RunRef{RunID: "r"}, nil)
+		a, err := newAxis(t.Context(), l, nil, adapter.RunRef{RunID: "r"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := a.Page(t.Context(), Query{After: after, Limit: 100})
-		if err != nil || p.Whole != (want == mapping.RunSuccess) || a.Run.Status != want {
-			t.Errorf("behind %d: whole %v, of a run that is %s, want %s; %v", after, p.Whole, a.Run.Status, want, err)
+		p, err := a.page(t.Context(), axisQuery{after: after, limit: 100})
+		if err != nil || p.Whole != (want == mapping.RunSuccess) || a.run.Status != want {
+			t.Errorf("behind %d: whole %v, of a run that is %s, want %s; %v", after, p.Whole, a.run.Status, want, err)
 		}
 	}
 }
@@ -118,18 +117,18 @@ func TestARunHasEndedWhereAPageHasItsEnd(t *testing.T) {
 func TestALatePageOfALongRunReadsNoMoreThanTheFirst(t *testing.T) {
 	t.Parallel()
 	for n := range 3 {
-		l, marks, pages := &longLog{works: n > 1}, NewMarks(), 0
-		for q := (Query{Limit: 111, Tokens: n%2 == 1}); ; pages++ {
-			got, read := l.page(t, marks, q)
-			again, _ := l.page(t, marks, q)
+		l, m, pages := &longLog{works: n > 1}, newMarks(), 0
+		for q := (axisQuery{limit: 111, tokens: n%2 == 1}); ; pages++ {
+			got, read := l.page(t, m, q)
+			again, _ := l.page(t, m, q)
 			want, _ := l.page(t, nil, q)
 			if diff := cmp.Diff(want, got) + cmp.Diff(want, again); diff != "" {
-				t.Fatalf("behind %d (-want +got):\n%s", q.After, diff)
+				t.Fatalf("behind %d (-want +got):\n%s", q.after, diff)
 			}
-			if most := 2 * q.Limit; read > most {
-				t.Fatalf("the page behind event %d read %d events, more than %d", q.After, read, most)
+			if most := 2 * q.limit; read > most {
+				t.Fatalf("the page behind event %d read %d events, more than %d", q.after, read, most)
 			}
-			if q.After = got.Next; got.Next == 0 {
+			if q.after = got.Next; got.Next == 0 {
 				break
 			}
 		}
@@ -143,11 +142,11 @@ func TestALatePageOfALongRunReadsNoMoreThanTheFirst(t *testing.T) {
 // without it.
 func TestAPageAfterAPlaceThatWasPruned(t *testing.T) {
 	t.Parallel()
-	l, marks := &longLog{}, NewMarks()
-	first, _ := l.page(t, marks, Query{Limit: 10})
+	l, m := &longLog{}, newMarks()
+	first, _ := l.page(t, m, axisQuery{limit: 10})
 	l.pruned = 500
-	got, _ := l.page(t, marks, Query{After: first.Next, Limit: 10})
-	want, _ := l.page(t, nil, Query{After: first.Next, Limit: 10})
+	got, _ := l.page(t, m, axisQuery{after: first.Next, limit: 10})
+	want, _ := l.page(t, nil, axisQuery{after: first.Next, limit: 10})
 	if diff := cmp.Diff(want, got); diff != "" || len(got.Rows) != 10 || got.Rows[0].Seq <= l.pruned {
 		t.Errorf("%d rows (-want +got):\n%s", len(got.Rows), diff)
 	}
@@ -157,15 +156,15 @@ func TestAPageAfterAPlaceThatWasPruned(t *testing.T) {
 // without a place.
 func TestAPageAfterAPlaceThatWasKeptOfAnUnknownAgent(t *testing.T) {
 	t.Parallel()
-	l, marks := &longLog{}, NewMarks()
-	first, _ := l.page(t, marks, Query{Limit: 10})
+	l, m := &longLog{}, newMarks()
+	first, _ := l.page(t, m, axisQuery{limit: 10})
 	l.opaque = true
-	got, _ := l.page(t, marks, Query{After: first.Next, Limit: 10})
-	want, _ := l.page(t, nil, Query{After: first.Next, Limit: 10})
+	got, _ := l.page(t, m, axisQuery{after: first.Next, limit: 10})
+	want, _ := l.page(t, nil, axisQuery{after: first.Next, limit: 10})
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if _, read := l.page(t, marks, Query{After: got.Next, Limit: 10}); read > 20 {
+	if _, read := l.page(t, m, axisQuery{after: got.Next, limit: 10}); read > 20 {
 		t.Errorf("the page after that read %d events", read)
 	}
 }
@@ -176,7 +175,7 @@ func TestCallsStandWhereTheirAnswersEnded(t *testing.T) {
 	t.Parallel()
 	at := func(s int64) time.Time { return time.Unix(s, 0) }
 	run := mapping.Run{CreatedAt: at(0)}
-	rows := func() []Row { return []Row{{Seq: 5, At: at(5)}, {Seq: 6, At: at(6)}} }
+	rows := func() []row { return []row{{Seq: 5, At: at(5)}, {Seq: 6, At: at(6)}} }
 	for name, one := range map[string]struct {
 		begun, took int64
 		want        []int64 // 0 is the call
@@ -210,16 +209,16 @@ func TestTimingOfCallsAtOnce(t *testing.T) {
 		run   mapping.Run
 		agent time.Duration
 		calls []adapter.AgentCall
-		want  Timing
+		want  timing
 	}{
-		"unknown":      {run, 0, nil, Timing{Total: 10, Waiting: 2, Bridge: 8}},
-		"said":         {run, 3 * time.Second, []adapter.AgentCall{call(2, 1)}, Timing{Total: 10, Waiting: 2, Agent: 3, Bridge: 5, Known: true}},
-		"at once":      {run, 0, []adapter.AgentCall{call(4, 3), call(3, 3)}, Timing{Total: 10, Waiting: 2, Agent: 4, Bridge: 4, Known: true}},
-		"one in other": {run, 0, []adapter.AgentCall{call(3, 4), call(4, 1)}, Timing{Total: 10, Waiting: 2, Agent: 4, Bridge: 4, Known: true}},
-		"too long":     {run, time.Minute, nil, Timing{Total: 10, Waiting: 2, Agent: 8, Known: true}},
-		"not begun":    {mapping.Run{CreatedAt: at(0)}, 0, nil, Timing{Total: 20, Waiting: 20}},
+		"unknown":      {run, 0, nil, timing{Total: 10, Waiting: 2, Bridge: 8}},
+		"said":         {run, 3 * time.Second, []adapter.AgentCall{call(2, 1)}, timing{Total: 10, Waiting: 2, Agent: 3, Bridge: 5, Known: true}},
+		"at once":      {run, 0, []adapter.AgentCall{call(4, 3), call(3, 3)}, timing{Total: 10, Waiting: 2, Agent: 4, Bridge: 4, Known: true}},
+		"one in other": {run, 0, []adapter.AgentCall{call(3, 4), call(4, 1)}, timing{Total: 10, Waiting: 2, Agent: 4, Bridge: 4, Known: true}},
+		"too long":     {run, time.Minute, nil, timing{Total: 10, Waiting: 2, Agent: 8, Known: true}},
+		"not begun":    {mapping.Run{CreatedAt: at(0)}, 0, nil, timing{Total: 20, Waiting: 20}},
 	} {
-		if diff := cmp.Diff(one.want, TimingOf(&one.run, at(20), one.agent, one.calls)); diff != "" {
+		if diff := cmp.Diff(one.want, timingOf(&one.run, at(20), one.agent, one.calls)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -233,14 +232,14 @@ func TestEachCallStandsOnOnePage(t *testing.T) {
 	for n := range int64(100) { // events are a second apart
 		calls = append(calls, adapter.AgentCall{N: n, At: time.Unix(1, 0), Took: time.Duration(n) * time.Second / 2})
 	}
-	for q := (Query{Limit: 7, Calls: calls}); ; {
+	for q := (axisQuery{limit: 7, calls: calls}); ; {
 		p, _ := l.page(t, nil, q)
 		for _, r := range p.Rows {
 			if r.Call != nil {
 				on[r.Call.N]++
 			}
 		}
-		if q.After = p.Next; p.Next == 0 || p.Next > 100 {
+		if q.after = p.Next; p.Next == 0 || p.Next > 100 {
 			break
 		}
 	}

@@ -1,4 +1,4 @@
-package question
+package inspect
 
 import (
 	"encoding/json"
@@ -52,7 +52,7 @@ func TestAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := Of(mapping.Interrupt{ID: "q", Value: json.RawMessage(tt.value), Schema: json.RawMessage(tt.schema)}).Answer(in)
+		got, err := formOf(mapping.Interrupt{ID: "q", Value: json.RawMessage(tt.value), Schema: json.RawMessage(tt.schema)}).answer(in)
 		if string(got) != tt.want || (err == nil) != (tt.want != "") || err != nil && mapping.Classify(err).Class != mapping.Invalid {
 			t.Errorf("%s: %s, %v", what, got, err)
 		}
@@ -72,7 +72,7 @@ func FuzzQuestion(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got, err := Of(mapping.Interrupt{Value: json.RawMessage(value), Schema: json.RawMessage(schema)}).Answer(in)
+		got, err := formOf(mapping.Interrupt{Value: json.RawMessage(value), Schema: json.RawMessage(schema)}).answer(in)
 		if err == nil && !json.Valid([]byte(strings.ToValidUTF8(string(got), "?"))) && got != nil {
 			t.Errorf("%s", got)
 		}

@@ -1,4 +1,4 @@
-package conversation
+package inspect
 
 import (
 	"encoding/json"
@@ -16,36 +16,33 @@ func TestConversation(t *testing.T) {
  {"role":"assistant","content":"","name":"bot","tool_calls":[{"name":"rm","args":{"path":"/"},"id":"c1"}]},
  {"type":"tool","content":"done","tool_call_id":"c1"},
  "bare", 7, {"type":"critic","content":"no"}]}`)
-	got := Read(values, 0, 10)
-	want := Page{Total: 6, Turns: []Turn{
-		{Index: 0, ID: "1", Role: "person", Text: Text{Text: "look"}, Files: []File{{Name: "1.bin", Link: "https://x.test/a.png"}}},
-		{Index: 1, Role: "agent", Name: "bot", Calls: []Call{{"c1", "rm", Text{Text: `{"path":"/"}`}}}},
-		{Index: 2, Role: "tool", Text: Text{Text: "done"}, Answers: "c1"},
-		{Index: 3, Role: "message", Text: Text{Text: "bare"}},
+	got := readConversation(values, 0, 10)
+	want := conversation{Total: 6, Turns: []turn{
+		{Index: 0, ID: "1", Role: "person", Text: cutText{Text: "look"}, Files: []fileLink{{Name: "1.bin", Link: "https://x.test/a.png"}}},
+		{Index: 1, Role: "agent", Name: "bot", Calls: []toolCall{{"c1", "rm", cutText{Text: `{"path":"/"}`}}}},
+		{Index: 2, Role: "tool", Text: cutText{Text: "done"}, Answers: "c1"},
+		{Index: 3, Role: "message", Text: cutText{Text: "bare"}},
 		{Index: 4, Role: "message"},
-		{Index: 5, Role: "critic", Text: Text{Text: "no"}},
+		{Index: 5, Role: "critic", Text: cutText{Text: "no"}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if p := Read(values, 4, 2); len(p.Turns) != 2 || p.Turns[0].Index != 2 || p.Earlier != 2 {
+	if p := readConversation(values, 4, 2); len(p.Turns) != 2 || p.Turns[0].Index != 2 || p.Earlier != 2 {
 		t.Errorf("a page in the middle: %+v", p)
 	}
 	for _, v := range []string{``, `{}`, `{"messages":"x"}`, `[]`, `{"messages":null}`} {
-		if p := Read(json.RawMessage(v), 0, 10); len(p.Turns) > 1 || p.Earlier != 0 {
+		if p := readConversation(json.RawMessage(v), 0, 10); len(p.Turns) > 1 || p.Earlier != 0 {
 			t.Errorf("%s: %+v", v, p)
 		}
-	}
-	if Message(values, 2) == nil || Message(values, 6) != nil || Message(values, -1) != nil {
-		t.Error("messages by index")
 	}
 }
 
 func TestLongTextsAreCutBetweenCharacters(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{strings.Repeat("é", 1<<19), "x" + strings.Repeat("😀", 1<<18)} {
-		got := Cut(text)
-		if len(got.Text) > most || !utf8.ValidString(got.Text) || len(got.Text)+got.Cut != len(text) {
+		got := cut(text)
+		if len(got.Text) > maxText || !utf8.ValidString(got.Text) || len(got.Text)+got.Cut != len(text) {
 			t.Errorf("%d bytes and %d cut of %d", len(got.Text), got.Cut, len(text))
 		}
 	}

@@ -1,12 +1,26 @@
-package timeline
+package inspect
 
 import (
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/google/go-cmp/cmp"
 )
+
+func TestFramesThatFollowEachOtherAreCounted(t *testing.T) {
+	t.Parallel()
+	got := cellOf([]adapter.Frame{{Name: "messages", ID: "1"}, {Name: "messages", ID: "2"}, {Name: "messages", ID: "3", Note: "cut"}, {Name: "values"}, {Name: "messages"}})
+	want := []frames{{Name: "messages", ID: "1", Times: 2}, {Name: "messages", ID: "3", Note: "cut"}, {Name: "values"}, {Name: "messages"}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if got := cellOf(nil); got == nil {
+		t.Error("an empty cell is no cell in JSON")
+	}
+}
 
 // TestEventsInALine: what each kind of event says to a person, of whatever form its data is.
 func TestEventsInALine(t *testing.T) {
@@ -35,16 +49,16 @@ func TestEventsInALine(t *testing.T) {
 		"the end":                {mapping.KindEnd, mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}, ``, "The run ends: success."},
 		"a failure":              {mapping.KindEnd, mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunError, Fault: &mapping.Fault{Message: "It broke."}}}, ``, "The run ends: error. It broke."},
 		"custom":                 {mapping.KindCustom, mapping.Head{}, `"x"`, `"x"`},
-		"a long line":            {mapping.KindCustom, mapping.Head{}, strings.Repeat("ü", 1<<19), strings.Repeat("ü", longest) + "…"},
+		"a long line":            {mapping.KindCustom, mapping.Head{}, strings.Repeat("ü", 1<<19), strings.Repeat("ü", maxSummary) + "…"},
 		"a long update":          {mapping.KindUpdate, mapping.Head{}, `{"messages":"` + strings.Repeat("x", 1<<20) + `"}`, "1048591 bytes"},
-		"bytes that are no text": {mapping.KindCustom, mapping.Head{}, strings.Repeat("\xff", 1<<10), strings.Repeat("\xff", longest) + "…"},
+		"bytes that are no text": {mapping.KindCustom, mapping.Head{}, strings.Repeat("\xff", 1<<10), strings.Repeat("\xff", maxSummary) + "…"},
 	} {
 		var data []byte
 		if one.data != "" {
 			data = []byte(one.data)
 		}
-		got := says(&mapping.Event{Kind: one.kind, Head: one.head, Data: data})
-		if got != one.want || utf8.RuneCountInString(got) > longest+1 {
+		got := summary(&mapping.Event{Kind: one.kind, Head: one.head, Data: data})
+		if got != one.want || utf8.RuneCountInString(got) > maxSummary+1 {
 			t.Errorf("%s: %.400q, want %.400q", name, got, one.want)
 		}
 	}

@@ -1,7 +1,4 @@
-// Package difference lists the differences of two JSON values for people: each value that was added, removed or
-// changed, with its place. Package inspect shows it. Lists of things with an id, as messages have one, are compared by
-// it, so that one message in front of all others is one addition. It knows no state and makes no HTML.
-package difference
+package inspect
 
 import (
 	"encoding/json"
@@ -10,46 +7,44 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Kind is what happened at a place.
-type Kind string
+type changeKind string
 
 const (
-	Added   Kind = "added"
-	Removed Kind = "removed"
-	Changed Kind = "changed"
+	added   changeKind = "added"
+	removed changeKind = "removed"
+	changed changeKind = "changed"
 )
 
-// Change is one difference. Before of what was added, and After of what was removed, is nil.
-type Change struct {
-	Path   string          `json:"path"` // names and indices with dots between them; "": the whole value
-	Kind   Kind            `json:"kind"`
-	Before json.RawMessage `json:"before,omitempty"`
-	After  json.RawMessage `json:"after,omitempty"`
+// change is one difference between two JSON values. before is nil if it was added, after if it was removed.
+type change struct {
+	path          string // names and indices joined by dots; "" for the whole value
+	kind          changeKind
+	before, after json.RawMessage
 }
 
-// depth is how far into values is looked: what differs further in is one change.
-const depth = 24
+// maxDepth bounds how deep values are compared. A deeper difference is one change.
+const maxDepth = 24
 
-// Of lists how after differs from before, in the order of after. more reports whether there are more differences than
-// most.
-func Of(before, after json.RawMessage, most int) (list []Change, more bool) {
+// difference lists at most most changes, in the order of after. more reports whether there are more. Elements of lists
+// are compared by id if all have one, so that a new first message is one addition.
+func difference(before, after json.RawMessage, most int) (list []change, more bool) {
 	c := comparison{most: most}
-	c.compare("", before, after, depth)
+	c.compare("", before, after, maxDepth)
 	return c.list, c.more
 }
 
 type comparison struct {
-	list []Change
+	list []change
 	most int
 	more bool
 }
 
-func (c *comparison) note(path string, kind Kind, before, after json.RawMessage) {
+func (c *comparison) note(path string, kind changeKind, before, after json.RawMessage) {
 	if len(c.list) >= c.most {
 		c.more = true
 		return
 	}
-	c.list = append(c.list, Change{path, kind, before, after})
+	c.list = append(c.list, change{path, kind, before, after})
 }
 
 func (c *comparison) compare(path string, before, after json.RawMessage, depth int) {
@@ -58,21 +53,21 @@ func (c *comparison) compare(path string, before, after json.RawMessage, depth i
 	}
 	switch kind := rawjson.Kind(after); {
 	case depth == 0 || kind != rawjson.Kind(before):
-		c.note(path, Changed, before, after)
+		c.note(path, changed, before, after)
 	case kind == '{':
-		c.members(path, named(before), named(after), depth)
+		c.members(path, membersOf(before), membersOf(after), depth)
 	case kind == '[':
 		was, is := elements(before, after)
 		c.members(path, was, is, depth)
 		if len(was.list) == len(is.list) && reordered(was, is) {
-			c.note(path, Changed, before, after)
+			c.note(path, changed, before, after)
 		}
 	default:
-		c.note(path, Changed, before, after)
+		c.note(path, changed, before, after)
 	}
 }
 
-// reordered reports whether two lists have the same ids in another order.
+// reordered reports whether two lists have the same names in another order.
 func reordered(was, is parts) bool {
 	moved := false
 	for i, m := range is.list {
@@ -84,7 +79,7 @@ func reordered(was, is parts) bool {
 	return moved
 }
 
-// parts are the members of an object, or the elements of a list by id or index.
+// parts are the members of an object, or the elements of a list named by id or index.
 type parts struct {
 	list []rawjson.Member
 	at   map[string]json.RawMessage
@@ -98,12 +93,12 @@ func partsOf(list []rawjson.Member) parts {
 	return p
 }
 
-func named(b json.RawMessage) parts {
+func membersOf(b json.RawMessage) parts {
 	list, _ := rawjson.Members(b)
 	return partsOf(list)
 }
 
-// elements are those of two lists, named by their ids where each has one of its own in its list, else by their indices.
+// elements names the elements of both lists by id if the ids in each list are unique, or else by index.
 func elements(before, after json.RawMessage) (was, is parts) {
 	was, ok := byID(before)
 	if is, also := byID(after); ok && also {
@@ -136,19 +131,19 @@ func (c *comparison) members(path string, was, is parts, depth int) {
 	for _, m := range is.list {
 		old, there := was.at[m.Name]
 		if !there {
-			c.note(join(path, m.Name), Added, nil, m.Value)
+			c.note(joinPath(path, m.Name), added, nil, m.Value)
 			continue
 		}
-		c.compare(join(path, m.Name), old, m.Value, depth-1)
+		c.compare(joinPath(path, m.Name), old, m.Value, depth-1)
 	}
 	for _, m := range was.list {
 		if _, there := is.at[m.Name]; !there {
-			c.note(join(path, m.Name), Removed, m.Value, nil)
+			c.note(joinPath(path, m.Name), removed, m.Value, nil)
 		}
 	}
 }
 
-func join(path, name string) string {
+func joinPath(path, name string) string {
 	if path == "" {
 		return name
 	}

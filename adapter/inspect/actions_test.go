@@ -77,3 +77,26 @@ func TestOnlyFormsAreTaken(t *testing.T) {
 		}
 	}
 }
+
+// gone is a service whose only run was made of an agent that is not configured any more.
+type gone struct{ adapter.Service }
+
+func (gone) SearchAssistants(context.Context, adapter.AgentQuery) ([]mapping.Assistant, int, error) {
+	return []mapping.Assistant{{Graph: "a", Configured: true}}, 1, nil
+}
+
+func (gone) GetRun(context.Context, adapter.RunRef) (*mapping.Run, error) {
+	return &mapping.Run{ID: "r", Agent: "gone", Options: mapping.RunOptions{Input: []byte(`"` + strings.Repeat("x", maxEdit) + `"`)}}, nil
+}
+
+// TestAnAgentThatIsGoneIsNotReplaced: the form by which its run is made again names it, and no other in its place.
+func TestAnAgentThatIsGoneIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "/inspect/runs/r/again", nil)
+	r.Header.Set("Accept", "text/html")
+	w := httptest.NewRecorder()
+	s := newServer(Options{Service: gone{}})
+	if err := s.againPage(w, r); err != nil || !strings.Contains(w.Body.String(), `<option value="gone" selected>`) {
+		t.Errorf("%v %s", err, w.Body)
+	}
+}

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	listShort = 50  // runs on a page
-	listLong  = 200 // that a module may ask for at once
+	defaultRuns = 50  // on a page
+	maxRuns     = 200 // that a module may request at once
 )
 
-// runFilter is what a list of runs was asked for, as a form sends it: all conditions hold.
+// runFilter is the filter of a list of runs as the form sends it. All conditions must hold.
 type runFilter struct {
 	Agent    string `json:"agent,omitempty"`
 	Status   string `json:"status,omitempty"`
@@ -30,29 +30,33 @@ type runFilter struct {
 	limit    int
 }
 
-// fields are the parts of a filter by their names in an address, in the order of the form.
-func (f *runFilter) fields() []struct {
+// statuses are all that a run can have.
+var statuses = []mapping.RunStatus{
+	mapping.RunPending, mapping.RunRunning, mapping.RunInterrupted, mapping.RunSuccess, mapping.RunError, mapping.RunTimeout,
+}
+
+type filterField struct {
 	name string
 	at   *string
-} {
-	return []struct {
-		name string
-		at   *string
-	}{
+}
+
+// fields returns the fields by their names in an address, in the order of the form.
+func (f *runFilter) fields() []filterField {
+	return []filterField{
 		{"text", &f.Text}, {"agent", &f.Agent}, {"status", &f.Status}, {"key", &f.Owner}, {"thread", &f.Thread}, {"metadata", &f.Metadata},
 		{"since", &f.Since}, {"until", &f.Until}, {"before", &f.before},
 	}
 }
 
 func readFilter(values url.Values) (runFilter, error) {
-	f := runFilter{limit: listShort}
+	f := runFilter{limit: defaultRuns}
 	known := []string{"limit"}
 	for _, one := range f.fields() {
 		*one.at = strings.TrimSpace(values.Get(one.name))
 		known = append(known, one.name)
 	}
 	if n, err := strconv.Atoi(values.Get("limit")); err == nil {
-		f.limit = min(max(n, 1), listLong)
+		f.limit = min(max(n, 1), maxRuns)
 	}
 	for name := range values {
 		if meant := mapping.Misspelt(name, known); meant != "" && !slices.Contains(known, name) {
@@ -65,7 +69,7 @@ func readFilter(values url.Values) (runFilter, error) {
 // Any reports whether the filter has a condition.
 func (f runFilter) Any() bool { return f != runFilter{before: f.before, limit: f.limit} }
 
-// address is the query that asks for the same from another place of the list on; "" is its beginning.
+// address returns the query of the same list from another position. "" is the beginning.
 func (f runFilter) address(before string) string {
 	f.before = before
 	values := url.Values{}
@@ -80,7 +84,7 @@ func (f runFilter) address(before string) string {
 	return "?" + values.Encode()
 }
 
-// query is the filter as the service wants it. It asks for one run more, to know whether there is a next page.
+// query asks for one run more than the limit, which shows whether there is a next page.
 func (f runFilter) query() (q mapping.RunQuery, err error) {
 	q = mapping.RunQuery{Agent: f.Agent, ThreadID: f.Thread, Owner: f.Owner, Text: f.Text, Limit: f.limit + 1}
 	if f.Status != "" {
@@ -96,10 +100,10 @@ func (f runFilter) query() (q mapping.RunQuery, err error) {
 		}
 		q.Metadata = json.RawMessage(f.Metadata)
 	}
-	if q.Since, err = moment(f.Since); err != nil {
+	if q.Since, err = parseTime(f.Since); err != nil {
 		return q, err
 	}
-	if q.Until, err = moment(f.Until); err != nil {
+	if q.Until, err = parseTime(f.Until); err != nil {
 		return q, err
 	}
 	q.Before, err = readMark(f.before)
@@ -114,8 +118,8 @@ func join(list []mapping.RunStatus) string {
 	return strings.Join(words, ", ")
 }
 
-// moment reads a time as a form or a program writes it; a form says no zone, and means UTC.
-func moment(text string) (time.Time, error) {
+// parseTime reads the time of a form or a program. A form sends no zone and means UTC.
+func parseTime(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -127,22 +131,21 @@ func moment(text string) (time.Time, error) {
 	return time.Time{}, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%q is no time. Write one like 2026-01-02T15:04:05, in UTC.", text)
 }
 
-// SinceField returns the time as the form's field takes it: in UTC, without a zone, in whole seconds.
-func (f runFilter) SinceField() string { return inField(f.Since, 0) }
+// SinceField returns the value of the form's field: in UTC, without a zone, in whole seconds.
+func (f runFilter) SinceField() string { return timeField(f.Since, 0) }
 
-// UntilField is like SinceField, but rounds a part of a second up.
-func (f runFilter) UntilField() string { return inField(f.Until, time.Second-1) }
+// UntilField is like SinceField but rounds up.
+func (f runFilter) UntilField() string { return timeField(f.Until, time.Second-1) }
 
-// inField is a time of a filter, a little later, as a field takes it; "" where it takes none.
-func inField(text string, later time.Duration) string {
-	t, err := moment(text)
+func timeField(text string, later time.Duration) string {
+	t, err := parseTime(text)
 	if err != nil || t.IsZero() {
 		return ""
 	}
 	return t.UTC().Add(later).Format("2006-01-02T15:04:05")
 }
 
-// markOfRun is the place of a run in the list, for an address.
+// markOfRun returns the position of a run in the list.
 func markOfRun(r mapping.Run) string {
 	return strconv.FormatInt(r.CreatedAt.UnixMicro(), 36) + "." + r.ID
 }

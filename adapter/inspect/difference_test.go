@@ -1,4 +1,4 @@
-package difference
+package inspect
 
 import (
 	"encoding/json"
@@ -28,10 +28,10 @@ func TestDifferences(t *testing.T) {
 		{`1`, `[1]`, []string{"changed  1 [1]"}},
 		{``, `{"a":1}`, []string{`changed   {"a":1}`}},
 	} {
-		list, more := Of(json.RawMessage(tt.before), json.RawMessage(tt.after), 10)
+		list, more := difference(json.RawMessage(tt.before), json.RawMessage(tt.after), 10)
 		var got []string
 		for _, c := range list {
-			got = append(got, fmt.Sprintf("%s %s %s %s", c.Kind, c.Path, c.Before, c.After))
+			got = append(got, fmt.Sprintf("%s %s %s %s", c.kind, c.path, c.before, c.after))
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" || more {
 			t.Errorf("%s to %s, more %v (-want +got):\n%s", tt.before, tt.after, more, diff)
@@ -41,14 +41,14 @@ func TestDifferences(t *testing.T) {
 
 func TestDifferencesAreBounded(t *testing.T) {
 	t.Parallel()
-	list, more := Of(json.RawMessage(`{}`), json.RawMessage(`{"a":1,"b":2,"c":3}`), 2)
+	list, more := difference(json.RawMessage(`{}`), json.RawMessage(`{"a":1,"b":2,"c":3}`), 2)
 	if len(list) != 2 || !more {
 		t.Errorf("%d, more %v", len(list), more)
 	}
 	deep := func(end string) json.RawMessage {
 		return json.RawMessage(strings.Repeat(`{"a":`, 100) + end + strings.Repeat("}", 100))
 	}
-	if list, _ := Of(deep("1"), deep("2"), 2); len(list) != 1 || strings.Count(list[0].Path, "a") != depth {
+	if list, _ := difference(deep("1"), deep("2"), 2); len(list) != 1 || strings.Count(list[0].path, "a") != maxDepth {
 		t.Errorf("%+v", list)
 	}
 }
@@ -68,7 +68,7 @@ func FuzzDifference(f *testing.F) {
 		if _, repeated := rawjson.RepeatedName(b); repeated {
 			return
 		}
-		if list, _ := Of(a, b, 100); rawjson.Equal(a, b) != (len(list) == 0) {
+		if list, _ := difference(a, b, 100); rawjson.Equal(a, b) != (len(list) == 0) {
 			t.Errorf("%s to %s: %+v", before, after, list)
 		}
 	})

@@ -18,7 +18,7 @@ func TestAFilterStandsInItsForm(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "/inspect", nil)
 	r.Header.Set("Accept", "text/html")
 	w := httptest.NewRecorder()
-	if err := new(renderer).show(w, r, runsHTML, "Runs", runsView{Filter: f}); err != nil {
+	if err := new(server).show(w, r, runsHTML, "Runs", runsView{Filter: f}); err != nil {
 		t.Fatal(err)
 	}
 	for _, part := range []string{`value="2026-01-01T23:04:05"`, `value="2026-01-02T03:04:06"`} {
