@@ -147,8 +147,8 @@ type exportedPart struct {
 	Encoding string            `json:"encoding,omitempty"` // base64 unless the body is text
 }
 
-// writeLines writes a run as lines of JSON, as visible to the principal of ctx: the run, each event of its log, each kept
-// call. Calls that are dropped meanwhile are omitted.
+// writeLines writes a run as lines of JSON, as visible to the principal of ctx: the run, each event of its log, each
+// kept call. Calls that are dropped meanwhile are omitted.
 func writeLines(ctx context.Context, w io.Writer, a *axis, calls []adapter.AgentCall, get getCall) error {
 	to := json.NewEncoder(w)
 	to.SetEscapeHTML(false)

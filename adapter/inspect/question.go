@@ -13,8 +13,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// questionForm is the form in which a person answers a question: decisions, the fields of the answer's schema, or words.
-// Its texts are untrusted, since they come from an agent.
+// questionForm is the form in which a person answers a question: decisions, the fields of the answer's schema, or
+// words. Its texts are untrusted, since they come from an agent.
 type questionForm struct {
 	ID        string      `json:"id"`
 	Text      string      `json:"text"`

@@ -1,4 +1,4 @@
-package langgraph
+package threadrun
 
 import (
 	"net/http"
@@ -7,28 +7,28 @@ import (
 	"github.com/google/uuid"
 )
 
-// item is one in a namespace of its own.
-type item struct {
+// lgItemRef names an item in a new namespace.
+type lgItemRef struct {
 	first, second string // labels
 	key           string
 }
 
-func (i item) named(key string) map[string]any {
+func (i lgItemRef) named(key string) map[string]any {
 	return map[string]any{"namespace": []string{i.first, i.second}, "key": key}
 }
 
-// at is where the SDK reads an item: the labels with points between them.
-func (i item) at(key string) string {
+// at returns the path with which the SDK reads an item: the labels are joined by dots.
+func (i lgItemRef) at(key string) string {
 	return "/store/items?namespace=" + i.first + "." + i.second + "&key=" + key
 }
 
-func (s *suite) put(t *check.Talk) item {
-	i := item{"apbridge-conformance", uuid.NewString(), "item"}
+func (s *langGraph) put(t *check.Talk) lgItemRef {
+	i := lgItemRef{"apbridge-conformance", uuid.NewString(), "item"}
 	s.putAs(t, i, i.key)
 	return i
 }
 
-func (s *suite) putAs(t *check.Talk, i item, key string) {
+func (s *langGraph) putAs(t *check.Talk, i lgItemRef, key string) {
 	body := i.named(key)
 	body["value"] = map[string]any{"colour": "red"}
 	t.Put(http.MethodPut, "/store/items", body).Is(http.StatusOK, http.StatusNoContent)
@@ -37,28 +37,28 @@ func (s *suite) putAs(t *check.Talk, i item, key string) {
 	})
 }
 
-func (s *suite) anItem(t *check.Talk) item { return s.item.Need(t, "item", s.put) }
+func (s *langGraph) anItem(t *check.Talk) lgItemRef { return s.item.Need(t, "item", s.put) }
 
-func (s *suite) storeChecks() []check.Check {
+func (s *langGraph) storeChecks() []check.Check {
 	shape := check.Object(check.Members{"namespace": check.List(check.Text), "key": check.Text, "value": check.AnObject}, nil)
 	return []check.Check{
-		{ID: "langgraph.store.put", Level: check.Must, Says: "An item is put.", Cites: cites("StoreClient.putItem"),
+		{ID: "langgraph.store.put", Level: check.Must, Says: "An item is put.", Cites: langGraphDoc.At("StoreClient.putItem"),
 			Run: func(t *check.Talk) { s.item.Own(t, s.put) }},
-		{ID: "langgraph.store.get", Level: check.Must, Says: "An item is found by its namespace, with points between the labels, and its key.", Cites: cites("StoreClient.getItem; type Item"),
+		{ID: "langgraph.store.get", Level: check.Must, Says: "An item is found by its namespace, with points between the labels, and its key.", Cites: langGraphDoc.At("StoreClient.getItem; type Item"),
 			Run: func(t *check.Talk) {
 				i := s.anItem(t)
 				if a := t.Get(i.at(i.key)).Is(http.StatusOK).Fits(shape); a.Text("value.colour") != "red" && !t.Over() {
 					t.Fail("its value is not what was put")
 				}
 			}},
-		{ID: "langgraph.store.get.unknown", Level: check.Should, Says: "An unknown item is null.", Cites: cites("StoreClient.getItem, which answers Item or null"),
+		{ID: "langgraph.store.get.unknown", Level: check.Should, Says: "An unknown item is null.", Cites: langGraphDoc.At("StoreClient.getItem, which answers Item or null"),
 			Run: func(t *check.Talk) {
 				i := s.anItem(t)
 				if a := t.Get(i.at("another")).Is(http.StatusOK); a.Value() != nil {
 					t.Fail("it is not null")
 				}
 			}},
-		{ID: "langgraph.store.search", Level: check.Must, Says: "Items are found by the beginning of their namespace and by a filter.", Cites: cites("StoreClient.searchItems; type SearchItemsResponse"),
+		{ID: "langgraph.store.search", Level: check.Must, Says: "Items are found by the beginning of their namespace and by a filter.", Cites: langGraphDoc.At("StoreClient.searchItems; type SearchItemsResponse"),
 			Run: func(t *check.Talk) {
 				i := s.anItem(t)
 				for colour, want := range map[string]int{"red": 1, "none": 0} {
@@ -69,7 +69,7 @@ func (s *suite) storeChecks() []check.Check {
 					}
 				}
 			}},
-		{ID: "langgraph.store.namespaces", Level: check.Must, Says: "Namespaces are listed in an object.", Cites: cites("StoreClient.listNamespaces; type ListNamespaceResponse"),
+		{ID: "langgraph.store.namespaces", Level: check.Must, Says: "Namespaces are listed in an object.", Cites: langGraphDoc.At("StoreClient.listNamespaces; type ListNamespaceResponse"),
 			Run: func(t *check.Talk) {
 				i := s.anItem(t)
 				body := map[string]any{"prefix": []string{i.first, i.second}, "limit": 100, "offset": 0}
@@ -78,7 +78,7 @@ func (s *suite) storeChecks() []check.Check {
 					t.Fail("%d namespaces have this prefix, and one has an item", n)
 				}
 			}},
-		{ID: "langgraph.store.delete", Level: check.Must, Says: "A deleted item is found no more.", Cites: cites("StoreClient.deleteItem"),
+		{ID: "langgraph.store.delete", Level: check.Must, Says: "A deleted item is found no more.", Cites: langGraphDoc.At("StoreClient.deleteItem"),
 			Run: func(t *check.Talk) {
 				i := s.anItem(t)
 				s.putAs(t, i, "deleted")

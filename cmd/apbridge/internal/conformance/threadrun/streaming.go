@@ -1,82 +1,67 @@
-// Package streaming has the checks of the Agent Streaming Protocol: commands to a thread, and one stream of its events,
-// over HTTP. Package conformance runs it. It never checks a WebSocket.
-//
-// Servers in use speak it in two forms: the document's, and that of LangGraph's SDKs, which have another path and names
-// with underscores. The checks that say so hold to the document; all others look at the server in the form that it
-// speaks.
-package streaming
+package threadrun
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/check"
 	"github.com/google/uuid"
 )
 
-const (
-	document = "Agent Streaming Protocol 0.0.13 (CDDL)"
-	openapi  = "LangChain Agent Protocol 0.1.6 (openapi.json)"
-	prompt   = "Write the word Washington to a file with the ending .txt"
-)
+const streamingDoc check.Document = "Agent Streaming Protocol 0.0.13 (CDDL)"
 
-// Suite returns the checks of the streaming protocol.
-func Suite() check.Suite {
-	return check.Suite{Name: "streaming", Title: "Agent Streaming Protocol 0.0.13", Speaks: speaks, Begin: begin}
+// Streaming returns the checks of commands and event streams over HTTP, without WebSockets.
+//
+// Servers speak the protocol in two forms: the document's, and that of LangGraph's SDKs, with another path and names
+// with underscores. Checks of names and of the path demand the document's form. All others accept both.
+func Streaming() check.Suite {
+	return check.Suite{Name: "streaming", Title: "Agent Streaming Protocol 0.0.13", Speaks: speaksStreaming, Begin: beginStreaming}
 }
 
-// speaks asks for the tree of a thread that does not exist: a server that speaks the protocol answers in its envelope,
-// also with an error, and one that has no such path does not.
-func speaks(t *check.Talk) bool {
+// speaksStreaming requests the tree of an unknown thread: only a server that speaks the protocol answers in its
+// envelope, if only with an error.
+func speaksStreaming(t *check.Talk) bool {
 	a := t.Post("/threads/"+uuid.NewString()+"/commands", map[string]any{"id": 1, "method": "agent.getTree", "params": map[string]any{}})
 	kind := a.Text("type")
 	return kind == "success" || kind == "error"
 }
 
-type suite struct {
-	run     check.Once[run]
-	heard   check.Once[heard]
-	unknown check.Once[check.Answer] // to a command that there is not
+type streaming struct {
+	run     check.Once[startedRun]
+	heard   check.Once[eventLog]
+	unknown check.Once[check.Answer] // to an unknown command
 	empty   check.Once[check.Answer] // to run.start without parameters
 }
 
-func begin() []check.Check {
-	s := &suite{}
-	var all []check.Check
-	for _, group := range [][]check.Check{s.commandChecks(), s.eventChecks(), s.messageChecks(), s.filterChecks(), s.stateChecks()} {
-		all = append(all, group...)
-	}
-	return all
+func beginStreaming() []check.Check {
+	s := &streaming{}
+	return slices.Concat(s.commandChecks(), s.eventChecks(), s.messageChecks(), s.filterChecks(), s.stateChecks())
 }
 
-func cites(section string) check.Citation {
-	return check.Citation{Document: document, Section: section}
-}
-
-// run is a run that was started by a command.
-type run struct {
+// startedRun is a run that a command has started.
+type startedRun struct {
 	thread  string // its path
-	spelled string // why the document's spelling of run.start was not taken; "" where it was
+	spelled string // why the document's spelling of run.start was refused; "" if it was accepted
 	refused check.Answer
 	started check.Answer
 }
 
-// heard is the events of the run's thread, from the first to the end of the run.
-type heard struct {
+// eventLog holds the events of the run's thread up to the end of the run.
+type eventLog struct {
 	path   string
 	stream check.Stream
 }
 
-// command is sent to a thread.
 func command(thread, method string, params map[string]any) (path string, body map[string]any) {
 	return thread + "/commands", map[string]any{"id": 7, "method": method, "params": params}
 }
 
 var success = check.Object(check.Members{"type": check.OneOf("success"), "id": check.Integer, "result": check.AnObject}, nil)
 
-// start starts a run on a thread that it names anew.
-func (s *suite) start(t *check.Talk) run {
+// start starts a run on a new thread.
+func (s *streaming) start(t *check.Talk) startedRun {
 	id := uuid.NewString()
-	r := run{thread: "/threads/" + id}
+	r := startedRun{thread: "/threads/" + id}
 	agent := s.agent(t)
 	t.Remove("thread "+id, check.Request{Method: http.MethodDelete, Path: r.thread})
 	input := map[string]any{"messages": []any{map[string]any{"type": "human", "role": "user", "content": prompt}}}
@@ -92,8 +77,8 @@ func (s *suite) start(t *check.Talk) run {
 	return r
 }
 
-// follow reads the events of the thread to the end of its run, at the path that the server has.
-func (s *suite) follow(t *check.Talk) (h heard) {
+// follow reads the events up to the end of the run, at either path.
+func (s *streaming) follow(t *check.Talk) (h eventLog) {
 	thread := s.aRun(t).thread
 	for _, tail := range []string{"/stream", "/stream/events"} {
 		h.path = thread + tail
@@ -113,7 +98,7 @@ func listen(path, body string) check.Request {
 	return check.Request{Method: http.MethodPost, Path: path, Body: body, Header: map[string]string{"Accept": "text/event-stream"}}
 }
 
-// ended finds the end of the root's run.
+// ended reports whether an event ends the run.
 func ended(e check.Event) bool {
 	namespace, _ := check.At(e.Data, "params.namespace").([]any)
 	if check.At(e.Data, "method") != "lifecycle" || len(namespace) > 0 {
@@ -126,10 +111,10 @@ func ended(e check.Event) bool {
 	return false
 }
 
-func (s *suite) aRun(t *check.Talk) run { return s.run.Need(t, "run", s.start) }
+func (s *streaming) aRun(t *check.Talk) startedRun { return s.run.Need(t, "run", s.start) }
 
-// agent is the one of the command line, or the first that the server lists in one of its dialects.
-func (s *suite) agent(t *check.Talk) string {
+// agent returns the agent of the command line, or the first that the server lists in either dialect.
+func (s *streaming) agent(t *check.Talk) string {
 	if t.Agent() != "" {
 		return t.Agent()
 	}
@@ -147,7 +132,7 @@ func (s *suite) agent(t *check.Talk) string {
 	return ""
 }
 
-// either is the member of an object by the document's name or by the SDKs'.
+// either returns a member by the document's name or by the SDKs' name.
 func either(v any, camel, snake string) any {
 	if found := check.At(v, camel); found != nil {
 		return found

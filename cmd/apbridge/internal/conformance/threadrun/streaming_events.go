@@ -1,4 +1,4 @@
-package streaming
+package threadrun
 
 import (
 	"encoding/json"
@@ -8,39 +8,38 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/check"
 )
 
-var eventShape = check.Object(check.Members{
+var streamingEvent = check.Object(check.Members{
 	"type": check.OneOf("event"), "method": check.Text,
 	"params": check.Object(check.Members{"namespace": check.List(check.Text), "timestamp": check.Integer, "data": check.Any}, nil),
 }, check.Members{"seq": check.Integer, "eventId": check.Text})
 
-// hear is the events of the run, for checks that look at them.
-func (s *suite) hear(t *check.Talk) heard {
+func (s *streaming) hear(t *check.Talk) eventLog {
 	h := s.heard.Need(t, "event", s.follow)
 	h.stream.In(t)
 	return h
 }
 
-func (s *suite) events(t *check.Talk) []check.Event { return s.hear(t).stream.Events }
+func (s *streaming) events(t *check.Talk) []check.Event { return s.hear(t).stream.Events }
 
-func (s *suite) eventChecks() []check.Check {
+func (s *streaming) eventChecks() []check.Check {
 	return []check.Check{
-		{ID: "streaming.events", Level: check.Must, Says: "The events of a thread are streamed as server-sent events.", Cites: cites("6. Subscription & Event Streaming, EventStreamRequest"),
+		{ID: "streaming.events", Level: check.Must, Says: "The events of a thread are streamed as server-sent events.", Cites: streamingDoc.At("6. Subscription & Event Streaming, EventStreamRequest"),
 			Run: func(t *check.Talk) { s.heard.Own(t, s.follow) }},
-		{ID: "streaming.events.path", Level: check.Must, Says: "The events are at the document's path, /threads/:thread_id/stream.", Cites: cites("4. Thread-Centric Model, Transport endpoints"),
+		{ID: "streaming.events.path", Level: check.Must, Says: "The events are at the document's path, /threads/:thread_id/stream.", Cites: streamingDoc.At("4. Thread-Centric Model, Transport endpoints"),
 			Run: func(t *check.Talk) {
 				if h := s.hear(t); !t.Over() && h.path != s.aRun(t).thread+"/stream" {
 					t.Fail("they are at %s", h.path)
 				}
 			}},
-		{ID: "streaming.events.shape", Level: check.Must, Says: "The data of each event is an Event.", Cites: cites("3. Top-Level Message Framing, Event; 7. to 11., params"),
+		{ID: "streaming.events.shape", Level: check.Must, Says: "The data of each event is an Event.", Cites: streamingDoc.At("3. Top-Level Message Framing, Event; 7. to 11., params"),
 			Run: func(t *check.Talk) {
 				for i, e := range s.events(t) {
-					if wrong := eventShape(e.Data, ""); wrong != "" {
+					if wrong := streamingEvent(e.Data, ""); wrong != "" {
 						t.Fail("event %d: %s", i+1, wrong)
 					}
 				}
 			}},
-		{ID: "streaming.events.seq", Level: check.Must, Says: "seq rises from one event to the next.", Cites: cites("3. Top-Level Message Framing, Event, seq"),
+		{ID: "streaming.events.seq", Level: check.Must, Says: "seq rises from one event to the next.", Cites: streamingDoc.At("3. Top-Level Message Framing, Event, seq"),
 			Run: func(t *check.Talk) {
 				last := -1.0
 				for i, e := range s.events(t) {
@@ -51,8 +50,8 @@ func (s *suite) eventChecks() []check.Check {
 					}
 				}
 			}},
-		{ID: "streaming.events.id", Level: check.Must, Says: "The eventId of an event is the id of its frame.", Cites: cites("3. Top-Level Message Framing, Event, eventId"), Run: s.ids},
-		{ID: "streaming.events.names", Level: check.Must, Says: "Events have the document's name for their id, eventId.", Cites: cites("3. Top-Level Message Framing, Event, eventId"),
+		{ID: "streaming.events.id", Level: check.Must, Says: "The eventId of an event is the id of its frame.", Cites: streamingDoc.At("3. Top-Level Message Framing, Event, eventId"), Run: s.ids},
+		{ID: "streaming.events.names", Level: check.Must, Says: "Events have the document's name for their id, eventId.", Cites: streamingDoc.At("3. Top-Level Message Framing, Event, eventId"),
 			Run: func(t *check.Talk) {
 				for i, e := range s.events(t) {
 					if check.At(e.Data, "eventId") == nil && check.At(e.Data, "event_id") != nil {
@@ -60,7 +59,7 @@ func (s *suite) eventChecks() []check.Check {
 					}
 				}
 			}},
-		{ID: "streaming.lifecycle", Level: check.Must, Says: "The lifecycle of a run is told by the document's words.", Cites: cites("7. Agent / Lifecycle Module, LifecycleData and AgentStatus"),
+		{ID: "streaming.lifecycle", Level: check.Must, Says: "The lifecycle of a run is told by the document's words.", Cites: streamingDoc.At("7. Agent / Lifecycle Module, LifecycleData and AgentStatus"),
 			Run: func(t *check.Talk) {
 				words := check.OneOf("started", "running", "completed", "failed", "interrupted")
 				for _, e := range s.events(t) {
@@ -71,7 +70,7 @@ func (s *suite) eventChecks() []check.Check {
 					}
 				}
 			}},
-		{ID: "streaming.values", Level: check.Must, Says: "The channel values has snapshots of the state.", Cites: cites("5. Channels, values"),
+		{ID: "streaming.values", Level: check.Must, Says: "The channel values has snapshots of the state.", Cites: streamingDoc.At("5. Channels, values"),
 			Run: func(t *check.Talk) {
 				found := false
 				for _, e := range s.events(t) {
@@ -85,7 +84,7 @@ func (s *suite) eventChecks() []check.Check {
 	}
 }
 
-func (s *suite) ids(t *check.Talk) {
+func (s *streaming) ids(t *check.Talk) {
 	found := false
 	for i, e := range s.events(t) {
 		id, ok := either(e.Data, "eventId", "event_id").(string)
@@ -98,9 +97,9 @@ func (s *suite) ids(t *check.Talk) {
 	}
 }
 
-func (s *suite) filterChecks() []check.Check {
+func (s *streaming) filterChecks() []check.Check {
 	return []check.Check{
-		{ID: "streaming.filter", Level: check.Must, Says: "A stream has the channels that were asked for, and no other.", Cites: cites("6. Subscription & Event Streaming, EventStreamRequest, channels"),
+		{ID: "streaming.filter", Level: check.Must, Says: "A stream has the channels that were asked for, and no other.", Cites: streamingDoc.At("6. Subscription & Event Streaming, EventStreamRequest, channels"),
 			Run: func(t *check.Talk) {
 				for _, e := range t.Stream(listen(s.hear(t).path, `{"channels":["lifecycle"],"since":0}`), ended).Events {
 					if method := check.At(e.Data, "method"); method != "lifecycle" {
@@ -108,19 +107,19 @@ func (s *suite) filterChecks() []check.Check {
 					}
 				}
 			}},
-		{ID: "streaming.since", Level: check.Must, Says: "A stream with since begins after that seq.", Cites: cites("6. Subscription & Event Streaming, EventStreamRequest, since"), Run: s.since},
-		{ID: "streaming.replay", Level: check.Should, Says: "Events have the same ids when they are read again.", Cites: cites("3. Top-Level Message Framing, Event, eventId, for reconnection"), Run: s.replay},
-		{ID: "streaming.events.invalid", Level: check.Must, Says: "A stream without channels is refused with 422.", Cites: check.Citation{Document: openapi, Section: "open_thread_sse_stream, 422; schema EventStreamRequest, channels, minItems"},
+		{ID: "streaming.since", Level: check.Must, Says: "A stream with since begins after that seq.", Cites: streamingDoc.At("6. Subscription & Event Streaming, EventStreamRequest, since"), Run: s.since},
+		{ID: "streaming.replay", Level: check.Should, Says: "Events have the same ids when they are read again.", Cites: streamingDoc.At("3. Top-Level Message Framing, Event, eventId, for reconnection"), Run: s.replay},
+		{ID: "streaming.events.invalid", Level: check.Must, Says: "A stream without channels is refused with 422.", Cites: agentProtocolDoc.At("open_thread_sse_stream, 422; schema EventStreamRequest, channels, minItems"),
 			Run: func(t *check.Talk) {
 				t.Opened(listen(s.hear(t).path, `{"channels":[]}`)).Is(http.StatusUnprocessableEntity)
 			}},
 	}
 }
 
-func (s *suite) since(t *check.Talk) {
+func (s *streaming) since(t *check.Talk) {
 	list := s.events(t)
 	var after float64
-	for _, e := range list[:max(0, len(list)-1)] { // the last one is to come again
+	for _, e := range list[:max(0, len(list)-1)] { // expect the last one again
 		if n, ok := check.At(e.Data, "seq").(float64); ok {
 			after = n
 		}
@@ -136,7 +135,7 @@ func (s *suite) since(t *check.Talk) {
 	}
 }
 
-func (s *suite) replay(t *check.Talk) {
+func (s *streaming) replay(t *check.Talk) {
 	known := map[string]bool{}
 	for _, e := range s.events(t) {
 		known[fmt.Sprint(either(e.Data, "eventId", "event_id"))] = true

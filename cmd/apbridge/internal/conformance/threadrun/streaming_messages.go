@@ -1,4 +1,4 @@
-package streaming
+package threadrun
 
 import (
 	"fmt"
@@ -6,10 +6,10 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/check"
 )
 
-func (s *suite) messageChecks() []check.Check {
+func (s *streaming) messageChecks() []check.Check {
 	section := "8. Messages Module, "
 	return []check.Check{
-		{ID: "streaming.messages.start", Level: check.Must, Says: "A message begins with its role and its id.", Cites: cites(section + "MessageStartData"),
+		{ID: "streaming.messages.start", Level: check.Must, Says: "A message begins with its role and its id.", Cites: streamingDoc.At(section + "MessageStartData"),
 			Run: func(t *check.Talk) {
 				shape := check.Object(check.Members{"role": check.OneOf("ai", "human", "system"), "id": check.Text}, nil)
 				for _, m := range s.messages(t) {
@@ -20,8 +20,8 @@ func (s *suite) messageChecks() []check.Check {
 					}
 				}
 			}},
-		{ID: "streaming.messages.order", Level: check.Must, Says: "A message begins, has its blocks one after another, and finishes.", Cites: cites(section + "event lifecycle"), Run: s.order},
-		{ID: "streaming.messages.blocks", Level: check.Must, Says: "A block has an index, and begins and finishes with its content.", Cites: cites(section + "ContentBlockStartData, ContentBlockDeltaData and ContentBlockFinishData"),
+		{ID: "streaming.messages.order", Level: check.Must, Says: "A message begins, has its blocks one after another, and finishes.", Cites: streamingDoc.At(section + "event lifecycle"), Run: s.order},
+		{ID: "streaming.messages.blocks", Level: check.Must, Says: "A block has an index, and begins and finishes with its content.", Cites: streamingDoc.At(section + "ContentBlockStartData, ContentBlockDeltaData and ContentBlockFinishData"),
 			Run: func(t *check.Talk) {
 				content := check.Object(check.Members{"index": check.Integer, "content": check.Object(check.Members{"type": check.Text}, nil)}, nil)
 				delta := check.Object(check.Members{"index": check.Integer, "delta": check.Object(check.Members{"type": check.Text}, nil)}, nil)
@@ -39,13 +39,13 @@ func (s *suite) messageChecks() []check.Check {
 
 // part is an event of a message.
 type part struct {
-	from string // namespace and node: within them messages follow each other
+	from string // namespace and node, within which messages do not overlap
 	word string
 	data any
 }
 
-// messages are the parts of the run's messages; without any the check is skipped.
-func (s *suite) messages(t *check.Talk) (parts []part) {
+// messages returns the parts of the run's messages. Without any it skips the check.
+func (s *streaming) messages(t *check.Talk) (parts []part) {
 	for _, e := range s.events(t) {
 		if check.At(e.Data, "method") == "messages" {
 			word, _ := check.At(e.Data, "params.data.event").(string)
@@ -59,8 +59,7 @@ func (s *suite) messages(t *check.Talk) (parts []part) {
 	return parts
 }
 
-// order follows each message from its start to its finish.
-func (s *suite) order(t *check.Talk) {
+func (s *streaming) order(t *check.Talk) {
 	type place struct{ message, block bool }
 	open := map[string]place{}
 	for _, m := range s.messages(t) {

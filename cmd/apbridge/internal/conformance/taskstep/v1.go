@@ -1,64 +1,56 @@
-// Package taskstep has the checks of the AI-Engineer-Foundation Agent Protocol v1: tasks, steps and artifacts, by its
-// openapi.yml. Package conformance runs it. It knows no extension of the bridge.
+// Package taskstep checks the Agent Protocol of the AI Engineer Foundation: version 1 by its openapi.yml (V1), and the
+// Topic RFC (Topics). Package conformance runs it. It knows no extension of the bridge.
 package taskstep
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/check"
 )
 
 const (
+	v1Doc check.Document = "Agent Protocol v1 (openapi.yml)"
+
 	tasks    = "/ap/v1/agent/tasks"
-	document = "Agent Protocol v1 (openapi.yml)"
-	// mostSteps is how many steps a task is driven, at the most.
-	mostSteps = 25
-	// prompt is what agents are asked to do. It is cheap, and gives them no reason to ask back.
+	maxSteps = 25 // of one task
+	// prompt is cheap and gives an agent no reason to ask back.
 	prompt = "Write the word Washington to a file with the ending .txt"
-	nobody = "00000000-0000-4000-8000-00000000c0de"
+	nobody = "00000000-0000-4000-8000-00000000c0de" // an unknown id
 )
 
-// Suite returns the checks of version 1.
-func Suite() check.Suite {
-	return check.Suite{Name: "v1", Title: "Agent Protocol v1", Speaks: speaks, Begin: begin}
+// V1 returns the checks of tasks, steps and artifacts.
+func V1() check.Suite {
+	return check.Suite{Name: "v1", Title: "Agent Protocol v1", Speaks: speaksV1, Begin: beginV1}
 }
 
-func speaks(t *check.Talk) bool {
+func speaksV1(t *check.Talk) bool {
 	a := t.Get(tasks)
 	_, known := a.At("tasks").([]any)
 	return a.Status == http.StatusOK && known && !t.Over()
 }
 
-// suite is what several checks look at.
-type suite struct {
-	task   check.Once[check.Answer]   // that is not driven
+type v1Suite struct {
+	task   check.Once[check.Answer]   // without steps, except by v1.step.input
 	second check.Once[check.Answer]   // so that there are two pages
-	driven check.Once[drive]          // to its end
-	steps  check.Once[check.Answer]   // the list of the driven task's
+	driven check.Once[drive]          // another task, executed to its end
+	steps  check.Once[check.Answer]   // the list of the driven task's steps
 	upload check.Once[check.Answer]   // to task
 	listed check.Once[[]check.Answer] // pages of one task each
 }
 
-// drive is a task with the answers to its steps.
+// drive is a task with the responses to its steps.
 type drive struct {
 	task  string
 	steps []check.Answer
 }
 
-func begin() []check.Check {
-	s := &suite{}
-	var all []check.Check
-	for _, group := range [][]check.Check{s.taskChecks(), s.pageChecks(), s.stepChecks(), s.artifactChecks(), s.invalidChecks()} {
-		all = append(all, group...)
-	}
-	return all
+func beginV1() []check.Check {
+	s := &v1Suite{}
+	return slices.Concat(s.taskChecks(), s.pageChecks(), s.stepChecks(), s.artifactChecks(), s.invalidChecks())
 }
 
-func cites(section string) check.Citation {
-	return check.Citation{Document: document, Section: section}
-}
-
-// The schemas of the document.
+// Schemas of the document.
 var (
 	artifact = check.Object(
 		check.Members{"artifact_id": check.Text, "agent_created": check.Flag, "file_name": check.Text},
@@ -85,25 +77,24 @@ func page(name string, of check.Shape) check.Shape {
 	return check.Object(check.Members{name: check.List(of), "pagination": pagination}, nil)
 }
 
-func (s *suite) make(t *check.Talk) check.Answer {
+func (s *v1Suite) make(t *check.Talk) check.Answer {
 	a := t.Post(tasks, map[string]any{"input": prompt, "additional_input": map[string]any{"checked": true}}).Is(http.StatusOK)
 	a.ID("task_id")
 	return a
 }
 
-// named is an object with an id. What else it has to have is for one check to say.
+// named requires only an id, so that another fault of an object fails one check instead of many.
 func named(id string) check.Shape { return check.Object(check.Members{id: check.Text}, nil) }
 
-// aTask is a task that other checks look at.
-func (s *suite) aTask(t *check.Talk) string {
+func (s *v1Suite) aTask(t *check.Talk) string {
 	return s.task.Need(t, "task", s.make).In(t).ID("task_id")
 }
 
-// drive asks for steps as agbenchmark does, without a body, until one is the last.
-func (s *suite) drive(t *check.Talk) drive {
+// drive requests steps without a body, as agbenchmark does, until one is the last.
+func (s *v1Suite) drive(t *check.Talk) drive {
 	s.aTask(t)
 	d := drive{task: s.make(t).ID("task_id")}
-	for len(d.steps) < mostSteps && !t.Over() {
+	for len(d.steps) < maxSteps && !t.Over() {
 		a := t.Send(step(d.task, "")).Is(http.StatusOK)
 		if a.ID("step_id"); t.Over() {
 			break
@@ -116,7 +107,7 @@ func (s *suite) drive(t *check.Talk) drive {
 	return d
 }
 
-func (s *suite) aDrive(t *check.Talk) drive { return s.driven.Need(t, "step", s.drive) }
+func (s *v1Suite) aDrive(t *check.Talk) drive { return s.driven.Need(t, "step", s.drive) }
 
 func step(task, body string) check.Request {
 	return check.Request{Method: http.MethodPost, Path: tasks + "/" + task + "/steps", Type: "application/json", Body: body}
