@@ -13,44 +13,41 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-var agentRoutes = []route{
-	{"GET", "/agents", looking, adapter.Effect{Verb: mapping.Read, Kind: "assistant"}, func(s *server) serve { return s.agents.serve }},
-	{"POST", "/agents/{agent}/try", acting, adapter.Effect{Verb: mapping.Created, Kind: "run"}, func(s *server) serve { return s.try.serve }},
-}
-
 var agentsHTML = newPage("agents", "agents")
 
-// AgentInfo is what the bridge knows of a configured agent.
+// About describes agents that the caller may use, by their names.
+type About func(ctx context.Context, names []string) map[string]AgentInfo
+
+// AgentInfo describes a configured agent.
 type AgentInfo struct {
-	Dialect  string        // that it speaks; "" while that is not known
-	State    string        // how it is, in a few words
+	Dialect  string        // "" while unknown
+	State    string        // in a few words
 	Good     bool          // it can be used
-	Known    bool          // that is known
-	Profile  string        // what it is like, or why it cannot be used
-	Kind     string        // "a task/step agent"; "" while that is not known
+	Known    bool          // whether it can be used is known
+	Profile  string        // its traits, or why it cannot be used
+	Kind     string        // such as "a task/step agent"; "" while unknown
 	Stateful bool          // its state can be read
-	Asked    time.Time     // how it is
-	Took     time.Duration // that question
-	Settings []Setting     // that clients of it notice
-	Calls    *AgentCalls   // of all callers; nil: the caller may not know
+	Asked    time.Time     // the time of the last check
+	Took     time.Duration // the duration of that check
+	Settings []Setting     // that clients notice
+	Calls    *AgentCalls   // of all callers; nil if the caller may not see them
 }
 
-// Setting is a key of an agent's configuration.
+// Setting is a key of an agent's configuration with its value.
 type Setting struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
 }
 
-// AgentCalls is how the newest calls of an agent went.
+// AgentCalls sums up the newest calls of an agent.
 type AgentCalls struct {
 	Calls    int       `json:"calls"`
 	Failed   int       `json:"failed"`
 	Median   string    `json:"median"`
-	Slow     string    `json:"slow"` // one in twenty took longer
+	Slow     string    `json:"slow"` // the 95th percentile
 	Answered time.Time `json:"answered_at"`
 }
 
-// agentRow is one agent.
 type agentRow struct {
 	Name     string            `json:"name"`
 	Default  bool              `json:"default"`
@@ -63,64 +60,45 @@ type agentRow struct {
 	Took     string            `json:"took"`
 	Settings []Setting         `json:"settings"`
 	Calls    *AgentCalls       `json:"calls,omitempty"`
-	Lost     []mapping.LossRow `json:"lost"` // what it cannot be told of clients' requests, or only approximately
+	Lost     []mapping.LossRow `json:"lost"` // request fields that it does not support, or only approximately
 	Mark     string            `json:"-"`
-	Path     string            `json:"-"` // of its playground
+	Path     string            `json:"-"` // of the form that sends it a message
 }
 
-type agentList struct {
+type agentsView struct {
 	Agents []agentRow `json:"agents"`
 	MayTry bool       `json:"-"`
 }
 
-// agentsPage shows the agents that the caller may use.
-type agentsPage struct {
-	*renderer
-	names     *agentNames
-	dialects  adapter.Dialects
-	about     About
-	byDefault func() string // the name of the one that is meant where none is named
-}
-
-// agentNames are the configured agents that the caller may use.
-type agentNames struct{ agents agentFinder }
-
-// agentFinder is part of adapter.Assistants.
-type agentFinder interface {
-	SearchAssistants(ctx context.Context, q adapter.AgentQuery) (agents []mapping.Assistant, total int, err error)
-}
-
-// all returns their names, and that of one which is meant already: it may not be configured any more.
-func (n *agentNames) all(ctx context.Context, meant string) ([]string, error) {
+// agentNames returns the names of the configured agents that the caller may use, and selected, which may have been
+// removed from the configuration.
+func (s *server) agentNames(ctx context.Context, selected string) ([]string, error) {
 	names := []string{}
-	list, _, err := n.agents.SearchAssistants(ctx, adapter.AgentQuery{SortBy: mapping.SortByName, Asc: true, Configured: true})
+	list, _, err := s.Service.SearchAssistants(ctx, adapter.AgentQuery{SortBy: mapping.SortByName, Asc: true, Configured: true})
 	for _, a := range list {
 		names = append(names, a.Graph)
 	}
-	if meant != "" && !slices.Contains(names, meant) {
-		names = append(names, meant)
+	if selected != "" && !slices.Contains(names, selected) {
+		names = append(names, selected)
 	}
 	return names, err
 }
 
-func (p *agentsPage) serve(w http.ResponseWriter, r *http.Request) error {
-	names, err := p.names.all(r.Context(), "")
+func (s *server) agentsPage(w http.ResponseWriter, r *http.Request) error {
+	names, err := s.agentNames(r.Context(), "")
 	if err != nil {
 		return err
 	}
-	list := agentList{Agents: []agentRow{}, MayTry: mapping.PrincipalOf(r.Context()).Need(acting...) == nil}
-	losses := p.dialects.LossTable()
-	infos := p.about(r.Context(), names)
+	v := agentsView{Agents: []agentRow{}, MayTry: mayAct(r.Context())}
+	losses, infos, byDefault := s.Dialects.LossTable(), s.About(r.Context(), names), s.DefaultAgent()
 	for _, name := range names {
-		if info, there := infos[name]; there {
-			list.Agents = append(list.Agents, agentRowOf(name, info, losses))
+		if info, ok := infos[name]; ok {
+			row := agentRowOf(name, info, losses)
+			row.Default = name == byDefault
+			v.Agents = append(v.Agents, row)
 		}
 	}
-	def := p.byDefault()
-	for n := range list.Agents {
-		list.Agents[n].Default = list.Agents[n].Name == def
-	}
-	return p.show(w, r, agentsHTML, "Agents", list)
+	return s.show(w, r, agentsHTML, "Agents", v)
 }
 
 func agentRowOf(name string, a AgentInfo, losses []mapping.LossRow) agentRow {
@@ -145,6 +123,3 @@ func agentRowOf(name string, a AgentInfo, losses []mapping.LossRow) agentRow {
 	})
 	return row
 }
-
-// About describes agents that the caller may use, by their names.
-type About func(ctx context.Context, names []string) map[string]AgentInfo

@@ -1,148 +1,172 @@
 package inspect
 
 import (
+	"cmp"
+	"context"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
-	"github.com/apbridge/apbridge/adapter/inspect/timeline"
 	"github.com/apbridge/apbridge/adapter/page"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/gorilla/mux"
 	"go.uber.org/zap"
 )
 
-// Root is where the pages are.
+// Root is the path of the first page.
 const Root = "/inspect"
 
-// Owns reports whether a path is of the inspector.
+// Owns reports whether a path belongs to the inspector.
 func Owns(path string) bool { return path == Root || strings.HasPrefix(path, Root+"/") }
 
-// RunIn returns the id of the run that a page is about; "": it is about none.
+// RunIn returns the id of the run that a page is about, or "".
 func RunIn(path string) string { return adapter.RunIn([]string{Root + "/runs/{run}"}, path) }
 
-// Options are what the pages are made from.
+// Options configure the pages.
 type Options struct {
 	Service  adapter.Service
 	Dialects adapter.Dialects
 	Version  string
 	Log      *zap.Logger
-	// About tells of agents what the service does not.
+	// About describes agents beyond what the service knows.
 	About About
-	// DefaultAgent is the name of the one that is meant where none is named; "": there is none.
+	// DefaultAgent returns the name of the agent of requests that name none, or "".
 	DefaultAgent func() string
-	// Heartbeat is the interval between heartbeats of a stream of changes.
+	// Heartbeat is the interval between heartbeats of an event stream.
 	Heartbeat time.Duration
-	// URL is where the caller finds the routes of clients, without a slash at its end.
+	// URL returns the address at which the caller finds the routes of clients, without a trailing slash.
 	URL func(*http.Request) string
-	// Keys reports whether clients have to bring a key.
+	// Keys reports whether clients need a key.
 	Keys func() bool
-	// Failed is told the code of each request that is answered with an error; nil: not reported.
+	// Failed is called with the code of each request that fails. It may be nil.
 	Failed func(code string)
 }
 
-// server serves all pages. Each page is a type that holds the parts of the service it uses. They are safe for
-// concurrent use.
+// server serves all pages. Safe for concurrent use.
 type server struct {
-	*renderer
-	runs        *runsPage
-	run         *runPage
-	event       *eventPage
-	call        *callPage
-	written     *runFiles
-	exports     *runExports
-	thread      *threadPage
-	files       *threadFiles
-	checkpoints *checkpointPages
-	agents      *agentsPage
-	try         *tryAgent
-	answer      *answering
-	cancel      *cancelling
-	fork        *forking
-	again       *rerun
+	Options
+	usages usageCache
+	marks  *marks
 }
 
-// serve answers one request.
-type serve = func(w http.ResponseWriter, r *http.Request) error
+func newServer(o Options) *server {
+	return &server{Options: o, usages: newUsageCache(), marks: newMarks()}
+}
 
-// route is one path with one method. What it does is said once, here, for the router, for the rights and for the audit
-// log.
+type handler = func(s *server, w http.ResponseWriter, r *http.Request) error
+
+// route is one method of one path, with its rights and its effect for the audit log.
 type route struct {
 	method, path string // the path below Root
 	needs        []string
-	does         adapter.Effect
-	by           func(*server) serve
+	effect       adapter.Effect
+	serve        handler
 }
 
 var (
-	// looking are the rights of a page that shows what is stored.
-	looking = []string{mapping.RightInspect, mapping.RightRead}
-	// acting are those of a form that makes an agent work.
-	acting = []string{mapping.RightInspect, mapping.RightRead, mapping.RightRun}
+	// mayRead are the rights of pages that show what is stored.
+	mayRead = []string{mapping.RightInspect, mapping.RightRead}
+	// mayRun are the rights of forms that make an agent work.
+	mayRun = []string{mapping.RightInspect, mapping.RightRead, mapping.RightRun}
+
+	readsRun      = adapter.Effect{Verb: mapping.Read, Kind: "run"}
+	readsThread   = adapter.Effect{Verb: mapping.Read, Kind: "thread"}
+	readsArtifact = adapter.Effect{Verb: mapping.Read, Kind: "artifact"}
+	readsAgents   = adapter.Effect{Verb: mapping.Read, Kind: "assistant"}
+	createsRun    = adapter.Effect{Verb: mapping.Created, Kind: "run"}
+	answersRun    = adapter.Effect{Verb: mapping.Answered, Kind: "run"}
+	cancelsRun    = adapter.Effect{Verb: mapping.Cancelled, Kind: "run"}
 )
 
-// routes returns all routes. Each file of pages has its own.
-func routes() []route {
-	return slices.Concat(assetRoutes, runRoutes, oneRunRoutes, callRoutes, agentRoutes, threadRoutes, checkpointRoutes, actRoutes)
+var routes = []route{
+	{"GET", "/web/{file}", []string{mapping.RightInspect}, adapter.Effect{}, (*server).asset},
+
+	{"GET", "", mayRead, readsRun, (*server).runsPage},
+	{"GET", "/", mayRead, readsRun, (*server).withoutSlash},
+	{"GET", "/events", mayRead, readsRun, (*server).followRuns},
+
+	{"GET", "/runs/{run_id}", mayRead, readsRun, (*server).runPage},
+	{"GET", "/runs/{run_id}/events", mayRead, readsRun, (*server).followRun},
+	{"GET", "/runs/{run_id}/log/{seq}", mayRead, readsRun, (*server).eventPage},
+	{"GET", "/runs/{run_id}/log/{seq}/{part}", mayRead, readsRun, (*server).eventBytes},
+	{"GET", "/runs/{run_id}/calls/{n}", mayRead, readsRun, (*server).callPage},
+	{"GET", "/runs/{run_id}/calls/{n}/{side}", mayRead, readsRun, (*server).callBytes},
+	{"GET", "/runs/{run_id}/files/{artifact_id}", mayRead, readsArtifact, (*server).runFile},
+	{"GET", "/runs/{run_id}/export/{form}", mayRead, readsRun, (*server).exportRun},
+	{"GET", "/runs/{run_id}/again", mayRead, readsRun, (*server).againPage},
+	{"POST", "/runs/{run_id}/again", mayRun, createsRun, (*server).runAgain},
+	{"POST", "/runs/{run_id}/cancel", mayRun, cancelsRun, (*server).cancel},
+
+	{"GET", "/threads/{thread_id}", mayRead, readsThread, (*server).threadPage},
+	{"GET", "/threads/{thread_id}/events", mayRead, readsThread, (*server).followThread},
+	{"GET", "/threads/{thread_id}/files/{version}", mayRead, readsArtifact, (*server).threadFile},
+	{"GET", "/threads/{thread_id}/difference", mayRead, readsThread, (*server).differencePage},
+	{"GET", "/threads/{thread_id}/checkpoints/{checkpoint_id}", mayRead, readsThread, (*server).checkpointPage},
+	{"GET", "/threads/{thread_id}/checkpoints/{checkpoint_id}/values", mayRead, readsThread, (*server).checkpointValues},
+	{"GET", "/threads/{thread_id}/checkpoints/{checkpoint_id}/messages/{index}", mayRead, readsThread, (*server).checkpointMessage},
+	{"POST", "/threads/{thread_id}/answer", mayRun, answersRun, (*server).answer},
+	{"POST", "/threads/{thread_id}/fork", mayRun, createsRun, (*server).fork},
+
+	{"GET", "/agents", mayRead, readsAgents, (*server).agentsPage},
+	{"POST", "/agents/{agent}/try", mayRun, createsRun, (*server).try},
 }
 
 // Mount adds the routes to r.
 func Mount(r *mux.Router, o Options) {
-	s := newSite(o)
-	for _, one := range routes() {
+	s := newServer(o)
+	for _, one := range routes {
 		methods := []string{one.method}
 		if one.method == http.MethodGet {
 			methods = append(methods, http.MethodHead)
 		}
-		r.Path(Root + one.path).Methods(methods...).Handler(adapter.Operation{Handler: s.handler(one.method, one.by(s)), Needs: one.needs})
+		r.Path(Root + one.path).Methods(methods...).Handler(adapter.Operation{Handler: s.handle(one), Needs: one.needs})
 	}
 }
 
-func newSite(o Options) *server {
-	svc := o.Service
-	d := &renderer{version: o.Version, log: o.Log, failed: o.Failed}
-	live := &live{heartbeat: o.Heartbeat, every: lookEvery}
-	names, used := &agentNames{svc}, newUsages(svc)
-	axes := &axes{timeline.Source{Runs: svc, Index: svc, Agents: svc}, o.Dialects, timeline.NewMarks()}
-	call, written := &callPage{d, svc}, &runFiles{svc, svc}
-	runs, files := &threadRuns{svc, svc}, &threadFiles{svc}
-	start := &starting{d, svc, svc, o.Dialects}
-	return &server{
-		renderer: d,
-		runs:     &runsPage{d, live, svc, names, &rows{svc, used}},
-		run: &runPage{
-			renderer: d, live: live, axes: axes, runs: svc, log: svc, explainer: svc, call: call, files: written, used: used,
-		},
-		event: &eventPage{d, axes}, call: call, written: written, exports: &runExports{axes, svc, o.Version},
-		thread: &threadPage{
-			renderer: d, live: live, threads: svc, index: svc, runs: runs, history: &history{svc}, files: files,
-			told: &toldItems{svc, svc},
-		},
-		files: files, checkpoints: &checkpointPages{d, svc, runs, names}, agents: &agentsPage{d, names, o.Dialects, o.About, o.DefaultAgent},
-		try: &tryAgent{start}, answer: &answering{start, svc, runs}, cancel: &cancelling{d, svc},
-		fork: &forking{start, svc}, again: &rerun{start, svc, names, o},
-	}
-}
-
-// Effect returns what a route does, by its method and the template of its path.
+// Effect returns the effect of a route, by its method and the template of its path.
 func Effect(method, template string) (adapter.Effect, bool) {
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
-	for _, one := range routes() {
+	for _, one := range routes {
 		if one.method == method && Root+one.path == template {
-			return one.does, one.does.Kind != ""
+			return one.effect, one.effect.Kind != ""
 		}
 	}
 	return adapter.Effect{}, false
 }
 
-// Tab returns the tab by which the bridge's other pages lead to the inspector; nil for callers that may not look.
+// Tab returns the tab that leads from the bridge's other pages to the inspector. It is empty for callers without the
+// rights.
 func Tab(who mapping.Principal) []page.Tab {
-	if who.Need(looking...) != nil {
+	if who.Need(mayRead...) != nil {
 		return nil
 	}
 	return []page.Tab{page.Inspector}
+}
+
+// mayAct reports whether the caller may make an agent work.
+func mayAct(ctx context.Context) bool { return mapping.PrincipalOf(ctx).Need(mayRun...) == nil }
+
+// refOf returns the run that a request names.
+func refOf(r *http.Request) adapter.RunRef { return adapter.RunRef{RunID: mux.Vars(r)["run_id"]} }
+
+func threadOf(r *http.Request) string { return mux.Vars(r)["thread_id"] }
+
+func isNotFound(err error) bool { return err != nil && mapping.Classify(err).Class == mapping.NotFound }
+
+func notFound(message string) error {
+	return mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "%s", message)
+}
+
+// flavour returns the flavour of a new run: that of the run it continues or, without one, the first in the table of
+// dialects, since the inspector has none of its own.
+func (s *server) flavour(of mapping.Flavour) mapping.Flavour {
+	for _, d := range s.Dialects {
+		if len(d.Flavours) > 0 {
+			return cmp.Or(of, d.Flavours[0].Name)
+		}
+	}
+	return of
 }

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter"
-	"github.com/apbridge/apbridge/adapter/inspect/question"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/gorilla/mux"
 	"go.uber.org/zap"
@@ -74,8 +73,8 @@ func TestEveryRouteAsksForTheCallerAndSaysItsEffect(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || seen != len(routes()) {
-		t.Errorf("%d routes of %d, %v", seen, len(routes()), err)
+	if err != nil || seen != len(routes) {
+		t.Errorf("%d routes of %d, %v", seen, len(routes), err)
 	}
 }
 
@@ -106,7 +105,7 @@ func TestUsageIsSummedOnce(t *testing.T) {
 func TestBriefKeepsRunesWhole(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"short", "a" + strings.Repeat("ü", 300), strings.Repeat("\xff", 1000)} {
-		if got := brief(text); len(got) > briefly+len("…") || len(text) <= briefly && got != text || strings.Contains(got, "\ufffd") {
+		if got := brief(text); len(got) > maxBrief+len("…") || len(text) <= maxBrief && got != text || strings.Contains(got, "\ufffd") {
 			t.Errorf("%q", got)
 		}
 	}
@@ -126,11 +125,11 @@ func TestAQuestionHasOnePlaceForWords(t *testing.T) {
 		"two": {`{"action_requests":[{"name":"a","args":{}},{"name":"b","args":{}}],"review_configs":[{"action_name":"a","allowed_decisions":["respond"]},{"action_name":"b","allowed_decisions":["approve"]}]}`,
 			[]string{"reason-0"}},
 	} {
-		form := question.Of(mapping.Interrupt{ID: "q", Value: []byte(one.value)})
+		form := formOf(mapping.Interrupt{ID: "q", Value: []byte(one.value)})
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/inspect/threads/t", nil)
 		r.Header.Set("Accept", "text/html")
 		w := httptest.NewRecorder()
-		err := new(renderer).show(w, r, threadHTML, "Thread", threadView{Questions: []openQuestion{{Form: form}}, MayAct: true})
+		err := new(server).show(w, r, threadHTML, "Thread", threadView{Questions: []openQuestion{{questionForm: form}}, MayAct: true})
 		var places []string
 		for _, m := range regexp.MustCompile(`name="(words|reason-\d)"`).FindAllStringSubmatch(w.Body.String(), -1) {
 			places = append(places, m[1])
@@ -148,12 +147,12 @@ func TestAQuestionHasOnePlaceForWords(t *testing.T) {
 // invisible in it.
 func TestDefaultsStandInAForm(t *testing.T) {
 	t.Parallel()
-	form := question.Of(mapping.Interrupt{ID: "q", Value: []byte(`"?"`), Schema: []byte(`{"type":"object","properties":{
+	form := formOf(mapping.Interrupt{ID: "q", Value: []byte(`"?"`), Schema: []byte(`{"type":"object","properties":{
 		"text":{"type":"string","default":"\n</textarea>first"},"list":{"type":"array","default":["` + "\u202e" + `"]},"none":{"type":"array"},"number":{"type":"number"}}}`)})
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "/inspect/threads/t", nil)
 	r.Header.Set("Accept", "text/html")
 	w := httptest.NewRecorder()
-	err := new(renderer).show(w, r, threadHTML, "Thread", threadView{Questions: []openQuestion{{Form: form}}, MayAct: true})
+	err := new(server).show(w, r, threadHTML, "Thread", threadView{Questions: []openQuestion{{questionForm: form}}, MayAct: true})
 	var fields []string
 	for _, m := range regexp.MustCompile(`(?s)<textarea name="field-\d"[^>]*>(.*?)</textarea>|<input name="field-\d"[^>]*value="([^"]*)"`).FindAllStringSubmatch(w.Body.String(), -1) {
 		fields = append(fields, m[1]+m[2])
@@ -198,7 +197,7 @@ func TestAnExportIsWholeOrBrokenOff(t *testing.T) {
 	broken := mapping.Errorf(mapping.Conflict, mapping.CodeCursorExpired, "pruned")
 	export := func(size int, err error) (w *httptest.ResponseRecorder, aborted any, got error) {
 		w = httptest.NewRecorder()
-		b := &begins{w: w, begin: func(h http.Header) { h.Set("Content-Disposition", "attachment") }}
+		b := &heldResponse{w: w, setHeader: func(h http.Header) { h.Set("Content-Disposition", "attachment") }}
 		for range size / 1000 {
 			_, _ = b.Write(make([]byte, 1000))
 		}

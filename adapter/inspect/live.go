@@ -7,22 +7,20 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/sse"
+	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// live tells pages that what they show has changed.
-type live struct {
-	heartbeat time.Duration
-	every     time.Duration // between two looks
-}
+const (
+	pollEvery = time.Second
+	// pollShare makes polling take at most about one part in so many of the time: a search through all runs is repeated
+	// less often.
+	pollShare = 20
+)
 
-// lookEvery is how old the news of a page may be.
-const lookEvery = time.Second
-
-// follow streams one event, changed, each time a look at what a page shows has another result: its mark, which is the
-// event's id. The page asks for what changed itself, so that it is shown what it may see. A reader that comes back with
-// the mark that it saw last hears of what it missed, and of nothing else. The stream ends with the request, and when a
-// look fails, as of a run that was deleted: the event gone is its last.
-func (l *live) follow(w http.ResponseWriter, r *http.Request, look func(context.Context) (mark string, err error)) error {
+// follow streams the event "changed" each time poll returns another mark, which is the event's id. A client that
+// reconnects with the last mark that it saw learns only of a change since. The stream ends with the request, or with
+// the event "gone" if poll fails, as after the deletion of a run.
+func (s *server) follow(w http.ResponseWriter, r *http.Request, poll func(context.Context) (mark string, err error)) error {
 	done, err := adapter.OpenStream(r.Context())
 	if err != nil {
 		return err
@@ -32,8 +30,8 @@ func (l *live) follow(w http.ResponseWriter, r *http.Request, look func(context.
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
 	seen := r.Header.Get("Last-Event-ID")
-	begun := time.Now()
-	mark, err := look(ctx)
+	began := time.Now()
+	mark, err := poll(ctx)
 	if err != nil {
 		return err
 	}
@@ -41,38 +39,22 @@ func (l *live) follow(w http.ResponseWriter, r *http.Request, look func(context.
 		sse.SetHeader(w.Header()) // without a body there is nothing to wait for
 		return nil
 	}
-	s := sse.NewStream(w, l.heartbeat, stop)
-	defer s.Close()
+	stream := sse.NewStream(w, s.Heartbeat, stop)
+	defer stream.Close()
 	for {
-		if mark != seen && s.Write(sse.AppendFrame(nil, "changed", []byte(`{}`), mark)) != nil {
+		if mark != seen && stream.Write(sse.AppendFrame(nil, "changed", []byte(`{}`), mark)) != nil {
 			return nil // the client has gone
 		}
 		seen = mark
-		s.Idle()
-		if !l.rested(ctx, time.Since(begun)) {
+		stream.Idle()
+		if pause.For(ctx, max(pollEvery, pollShare*time.Since(began))) != nil {
 			return nil
 		}
-		begun = time.Now()
-		if mark, err = look(ctx); err != nil {
-			_ = s.Write(sse.AppendFrame(nil, "gone", []byte(`{}`), "")) // the client may be gone, too
-			_ = s.Flush()
+		began = time.Now()
+		if mark, err = poll(ctx); err != nil {
+			_ = stream.Write(sse.AppendFrame(nil, "gone", []byte(`{}`), "")) // the client may be gone, too
+			_ = stream.Flush()
 			return nil
 		}
-	}
-}
-
-// costly is what part of its time a page may have the bridge look for changes, one in so many.
-const costly = 20
-
-// rested waits between two looks, after one that took so long; a search through all runs is repeated less often. It
-// reports whether ctx goes on.
-func (l *live) rested(ctx context.Context, took time.Duration) bool {
-	timer := time.NewTimer(max(l.every, costly*took))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }

@@ -12,7 +12,7 @@ func TestAStreamWithoutABodyIsNotWaitedFor(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	looks, w := 0, httptest.NewRecorder()
-	err := new(live).follow(w, httptest.NewRequestWithContext(ctx, "HEAD", "/inspect/events", nil), func(context.Context) (string, error) {
+	err := new(server).follow(w, httptest.NewRequestWithContext(ctx, "HEAD", "/inspect/events", nil), func(context.Context) (string, error) {
 		if looks++; looks > 1 {
 			stop()
 		}

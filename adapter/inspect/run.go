@@ -2,39 +2,33 @@ package inspect
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
-	"github.com/apbridge/apbridge/adapter/inspect/conversation"
-	"github.com/apbridge/apbridge/adapter/inspect/timeline"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/gorilla/mux"
 )
 
-var readsRun = adapter.Effect{Verb: mapping.Read, Kind: "run"}
-
-var oneRunRoutes = []route{
-	{"GET", "/runs/{run_id}", looking, readsRun, func(s *server) serve { return s.run.serve }},
-	{"GET", "/runs/{run_id}/events", looking, readsRun, func(s *server) serve { return s.run.follow }},
-	{"GET", "/runs/{run_id}/log/{seq}", looking, readsRun, func(s *server) serve { return s.event.serve }},
-	{"GET", "/runs/{run_id}/log/{seq}/{part}", looking, readsRun, func(s *server) serve { return s.event.serveBytes }},
-	{"GET", "/runs/{run_id}/files/{artifact_id}", looking, adapter.Effect{Verb: mapping.Read, Kind: "artifact"}, func(s *server) serve { return s.written.serve }},
-	{"GET", "/runs/{run_id}/export/{form}", looking, readsRun, func(s *server) serve { return s.exports.serve }},
-}
-
-var runHTML = newPage("run", "runs", "run.js", "run.css")
-
-// rowsShown is how many events a page has, unless its address says another number up to rowsMost.
-const (
-	rowsShown = 100
-	rowsMost  = 1000
+var (
+	runHTML   = newPage("run", "runs", "run.js", "run.css")
+	eventHTML = newPage("event", "runs", "run.css")
+	callHTML  = newPage("call", "runs", "run.css")
 )
 
-// runView is a page of a run's axis. Of what others have said it has the words, not yet inert.
+const (
+	defaultRows = 100 // events on a page
+	maxRows     = 1000
+)
+
+// runView is one run with a page of its axis. Foreign texts are not yet inert: the template does that.
 type runView struct {
 	RunID     string              `json:"run_id"`
 	ThreadID  string              `json:"thread_id"`
@@ -46,119 +40,107 @@ type runView struct {
 	Attempt   int                 `json:"attempt"`
 	CreatedAt time.Time           `json:"created_at"`
 	EndedAt   *time.Time          `json:"ended_at,omitempty"`
-	Request   *conversation.Text  `json:"request,omitempty"` // what was asked, in words
-	Answer    *conversation.Text  `json:"answer,omitempty"`  // what the agent said last, of a run that has ended
+	Request   *cutText            `json:"request,omitempty"` // the request in words
+	Answer    *cutText            `json:"answer,omitempty"`  // the agent's last words, of an ended run
 	Fault     *mapping.Fault      `json:"error,omitempty"`
-	Why       string              `json:"why"` // it stands where it does: of the explainer
+	Why       string              `json:"why"` // explains the status
 	Questions []mapping.Interrupt `json:"questions,omitempty"`
 	Losses    []lossView          `json:"losses,omitempty"`
-	Timing    timeline.Timing     `json:"timing"`
-	Usage     *usage              `json:"usage,omitempty"` // of a run that has ended; nil: not known
+	Timing    timing              `json:"timing"`
+	Usage     *usage              `json:"usage,omitempty"` // of an ended run; nil: unknown
 	Capture   string              `json:"capture"`
-	Calls     []*timeline.Call    `json:"calls"`
-	Answered  *callView           `json:"answered,omitempty"` // the newest call that went wrong, of a run that did
+	Calls     []*callLine         `json:"calls"`
+	Answered  *callView           `json:"answered,omitempty"` // the newest failed call of a failed run
 	Files     []fileView          `json:"files,omitempty"`
 	Columns   []string            `json:"columns"`
-	Tokens    bool                `json:"tokens"` // are among the rows
+	Tokens    bool                `json:"tokens"` // the rows include tokens
 	After     int64               `json:"after,omitempty"`
 	MayAct    bool                `json:"-"`
-	timeline.Page
+	axisPage
 }
 
 // Active reports whether the run can be cancelled.
 func (v runView) Active() bool { return v.Status.Active() }
 
-// runPage shows one run.
-type runPage struct {
-	*renderer
-	live      *live
-	axes      *axes
-	runs      runReader
-	log       positions
-	explainer adapter.Runs
-	call      *callPage
-	files     *runFiles
-	used      *usages
+// lossView is a request field that the agent did not get as it was sent.
+type lossView struct {
+	mapping.Loss
+	Reason string `json:"reason,omitempty"`
 }
 
-// runReader is part of adapter.Runs.
-type runReader interface {
-	runFinder
-	eventReader
-}
-
-// positions is part of adapter.Threads.
-type positions interface {
-	ThreadPosition(ctx context.Context, threadID string, after adapter.Cursor) (adapter.Cursor, error)
-}
-
-func (p *runPage) serve(w http.ResponseWriter, r *http.Request) error {
-	v, err := p.view(r)
+func (s *server) runPage(w http.ResponseWriter, r *http.Request) error {
+	v, err := s.viewRun(r)
 	if err != nil {
 		return err
 	}
-	return p.show(w, r, runHTML, "Run "+v.RunID, v)
+	return s.show(w, r, runHTML, "Run "+v.RunID, v)
 }
 
-// refOf is the run that a request names.
-func refOf(r *http.Request) adapter.RunRef { return adapter.RunRef{RunID: mux.Vars(r)["run_id"]} }
-
-// axes are what the pages of a run read it by.
-type axes struct {
-	source   timeline.Source
-	dialects adapter.Dialects
-	marks    *timeline.Marks
-}
-
-// axis returns the axis of the run that a request names.
-func (a *axes) axis(r *http.Request) (*timeline.Axis, error) {
-	return timeline.New(r.Context(), a.source, a.dialects, refOf(r), a.marks)
-}
-
-func (p *runPage) view(r *http.Request) (v runView, err error) {
+func (s *server) viewRun(r *http.Request) (v runView, err error) {
 	ctx := r.Context()
-	a, err := p.axes.axis(r)
+	a, err := s.axis(r)
 	if err != nil {
 		return v, err
 	}
-	q, err := queryOf(r)
+	q, err := readAxisQuery(r)
 	if err != nil {
 		return v, err
 	}
-	kept, err := p.call.list(r)
+	kept, err := s.Service.ListCalls(ctx, refOf(r))
 	if err != nil {
 		return v, err
 	}
-	q.Calls = kept.Calls
-	page, err := a.Page(ctx, q)
+	q.calls = kept.Calls
+	rows, err := a.page(ctx, q)
 	if err != nil {
 		return v, err
 	}
-	v = viewOf(&a.Run) // as the page has it
-	v.Page, v.Losses = page, p.axes.losses(&a.Run)
-	v.Columns, v.Capture, v.Tokens, v.After = a.Columns(), kept.Capture, q.Tokens, q.After
-	v.MayAct = mapping.PrincipalOf(ctx).Need(acting...) == nil
-	for n := range kept.Calls {
-		v.Calls = append(v.Calls, timeline.CallOf(&kept.Calls[n]))
-	}
-	return v, p.fill(ctx, &v, a, kept.Calls)
-}
-
-func viewOf(run *mapping.Run) runView {
-	v := runView{
+	run := &a.run // as of the page
+	v = runView{
 		RunID: run.ID, ThreadID: run.ThreadID, TaskID: run.TaskID, Agent: run.Agent, Owner: run.Owner, Status: run.Status, Parked: run.Parked,
-		Attempt: run.Attempt, CreatedAt: run.CreatedAt, Fault: run.Fault, Calls: []*timeline.Call{},
+		Attempt: run.Attempt, CreatedAt: run.CreatedAt, Fault: run.Fault, Calls: []*callLine{}, Columns: a.clients(), Capture: kept.Capture,
+		Tokens: q.tokens, After: q.after, MayAct: mayAct(ctx), axisPage: rows, Request: textOrNil(rule.RequestText(run.Kwargs)),
 	}
 	if !run.EndedAt.IsZero() {
 		v.EndedAt = &run.EndedAt
 	}
-	return v
+	for _, l := range run.Options.Losses {
+		v.Losses = append(v.Losses, lossView{l, s.Dialects.LossReason(run.Flavour, l)})
+	}
+	for n := range kept.Calls {
+		v.Calls = append(v.Calls, lineOfCall(&kept.Calls[n]))
+	}
+	why, err := s.Service.ExplainRun(ctx, adapter.RunRef{ThreadID: v.ThreadID, RunID: v.RunID})
+	if err != nil {
+		return v, err
+	}
+	v.Why = why.Message
+	if why.Question != nil {
+		v.Questions = why.Question.Interrupts
+	}
+	agentTime, answer, err := s.readEnd(ctx, run)
+	if err != nil {
+		return v, err
+	}
+	if len(v.Questions) == 0 { // else the agent's last words are the question
+		v.Answer = textOrNil(answer)
+	}
+	v.Timing = timingOf(run, time.Now(), agentTime, kept.Calls)
+	row := []runRow{{RunID: v.RunID, Status: v.Status}}
+	s.fillUsage(ctx, row)
+	v.Usage = row[0].Usage
+	if run.Fault != nil {
+		if v.Answered, err = s.lastFailedCall(ctx, v.RunID, v.Calls); err != nil {
+			return v, err
+		}
+	}
+	v.Files, err = s.listRunFiles(ctx, run, v.Rows)
+	return v, err
 }
 
-// queryOf reads after, limit and tokens.
-func queryOf(r *http.Request) (timeline.Query, error) {
-	q := timeline.Query{Limit: rowsShown, Tokens: r.FormValue("tokens") == "show"}
-	for name, into := range map[string]func(int64){"after": func(n int64) { q.After = n }, "limit": func(n int64) { q.Limit = int(min(max(n, 1), rowsMost)) }} {
+func readAxisQuery(r *http.Request) (axisQuery, error) {
+	q := axisQuery{limit: defaultRows, tokens: r.FormValue("tokens") == "show"}
+	for name, set := range map[string]func(int64){"after": func(n int64) { q.after = n }, "limit": func(n int64) { q.limit = int(min(max(n, 1), maxRows)) }} {
 		text := r.FormValue(name)
 		if text == "" {
 			continue
@@ -167,93 +149,239 @@ func queryOf(r *http.Request) (timeline.Query, error) {
 		if err != nil || n < 0 {
 			return q, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s is a number.", name)
 		}
-		into(n)
+		set(n)
 	}
 	return q, nil
 }
 
-// fill adds what is not on the axis.
-func (p *runPage) fill(ctx context.Context, v *runView, a *timeline.Axis, calls []adapter.AgentCall) error {
-	why, err := p.explainer.ExplainRun(ctx, adapter.RunRef{ThreadID: v.ThreadID, RunID: v.RunID})
-	if err != nil {
-		return err
-	}
-	v.Why = why.Message
-	if why.Question != nil {
-		v.Questions = why.Question.Interrupts
-	}
-	agent, answer, err := p.end(ctx, &a.Run)
-	if err != nil {
-		return err
-	}
-	v.Request = textOf(rule.RequestText(a.Run.Kwargs))
-	if len(v.Questions) == 0 { // else the question is what it said last
-		v.Answer = textOf(answer)
-	}
-	v.Timing = timeline.TimingOf(&a.Run, time.Now(), agent, calls)
-	rows := []runRow{{RunID: v.RunID, Status: v.Status}}
-	p.used.fill(ctx, rows)
-	v.Usage = rows[0].Usage
-	if a.Run.Fault != nil {
-		if v.Answered, err = p.call.answered(ctx, v.RunID, v.Calls); err != nil {
-			return err
-		}
-	}
-	v.Files, err = p.files.list(ctx, &a.Run, v.Rows)
-	return err
-}
-
-// end returns what the end of a run says: the time of its agent and what that said last. Both are empty while there is
-// no end, and the time is 0 of a run of an older version.
-func (p *runPage) end(ctx context.Context, run *mapping.Run) (agent time.Duration, answer string, err error) {
+// readEnd returns the agent's time, which is 0 if the end event lacks it, and its last words. Both are empty for an
+// active run.
+func (s *server) readEnd(ctx context.Context, run *mapping.Run) (agentTime time.Duration, answer string, err error) {
 	if run.Status.Active() {
 		return 0, "", nil
 	}
-	for e, err := range p.runs.RunEvents(ctx, adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, adapter.Cursor{End: true}, nil) {
+	for e, err := range s.Service.RunEvents(ctx, adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, adapter.Cursor{End: true}, nil) {
 		if err != nil {
 			return 0, "", err
 		}
 		if e.Kind == mapping.KindEnd {
-			agent, answer = e.Head.AgentTime, conversation.LastWords(e.After.JSON())
+			agentTime, answer = e.Head.AgentTime, lastWords(e.After.JSON())
 		}
 	}
-	return agent, answer, nil
+	return agentTime, answer, nil
 }
 
-// textOf is a text as far as a page shows it; nil for none.
-func textOf(text string) *conversation.Text {
+func textOrNil(text string) *cutText {
 	if text == "" {
 		return nil
 	}
-	cut := conversation.Cut(text)
-	return &cut
+	return new(cut(text))
 }
 
-// follow tells of each event that is logged, and of each change of the run's status.
-func (p *runPage) follow(w http.ResponseWriter, r *http.Request) error {
+// followRun reports each logged event and each change of the run's status.
+func (s *server) followRun(w http.ResponseWriter, r *http.Request) error {
 	ref := refOf(r)
-	return p.live.follow(w, r, func(ctx context.Context) (string, error) {
-		run, err := p.runs.GetRun(ctx, ref)
+	return s.follow(w, r, func(ctx context.Context) (string, error) {
+		run, err := s.Service.GetRun(ctx, ref)
 		if err != nil {
 			return "", err
 		}
 		if !run.Status.Active() {
 			return string(run.Status), nil
 		}
-		at, err := p.log.ThreadPosition(ctx, run.ThreadID, adapter.Cursor{Live: true})
+		at, err := s.Service.ThreadPosition(ctx, run.ThreadID, adapter.Cursor{Live: true})
 		return fmt.Sprintf("%d.%s.%t", at.Seq, run.Status, run.Parked), err
 	})
 }
 
-// lossView is a field that the agent was not told as it was said, and why.
-type lossView struct {
-	mapping.Loss
-	Reason string `json:"reason,omitempty"`
+// eventView is an event with its logged bytes and what clients got of it.
+type eventView struct {
+	RunID string       `json:"run_id"`
+	Seq   int64        `json:"seq"`
+	At    time.Time    `json:"at"`
+	Kind  mapping.Kind `json:"kind"`
+	Head  excerpt      `json:"head"`
+	Data  excerpt      `json:"data"`
+	Size  int          `json:"size"`
+	Seen  []seenView   `json:"seen"`
 }
 
-func (a *axes) losses(run *mapping.Run) (list []lossView) {
-	for _, l := range run.Options.Losses {
-		list = append(list, lossView{l, a.dialects.LossReason(run.Flavour, l)})
+// seenView is what clients of one dialect got.
+type seenView struct {
+	Clients string      `json:"clients"`
+	Sights  []frameView `json:"sights"`
+}
+
+type frameView struct {
+	frames
+	Part string  `json:"part"` // below the event's address
+	Size int     `json:"size"`
+	Text excerpt `json:"text"`
+}
+
+func seqOf(r *http.Request) int64 {
+	n, err := strconv.ParseInt(mux.Vars(r)["seq"], 10, 64)
+	if err != nil {
+		return -1 // no event has it
 	}
-	return list
+	return n
+}
+
+// partName names a frame in the address of its bytes.
+func partName(dialect string, n int) string { return dialect + "-" + strconv.Itoa(n) }
+
+func (s *server) eventPage(w http.ResponseWriter, r *http.Request) error {
+	a, err := s.axis(r)
+	if err != nil {
+		return err
+	}
+	var v eventView
+	err = a.find(r.Context(), seqOf(r), func(e *state.Entry, seen [][]adapter.Frame) {
+		v = viewEvent(mapping.PrincipalOf(r.Context()), a, e, seen)
+	})
+	if err != nil {
+		return err
+	}
+	return s.show(w, r, eventHTML, "Event "+strconv.FormatInt(v.Seq, 10), v)
+}
+
+func viewEvent(who mapping.Principal, a *axis, e *state.Entry, seen [][]adapter.Frame) eventView {
+	head, err := json.Marshal(visibleHead(who, &e.Head))
+	if err != nil {
+		head = nil
+	}
+	v := eventView{RunID: a.run.ID, Seq: e.Seq, At: e.At, Kind: e.Kind, Head: excerptOf(head), Data: excerptOf(e.Data), Size: len(e.Data)}
+	for c, list := range seen {
+		one := seenView{Clients: a.columns[c].clients, Sights: []frameView{}}
+		for n, f := range list {
+			b := f.Bytes()
+			one.Sights = append(one.Sights, frameView{frames{Name: f.Name, ID: f.ID, Note: f.Note}, partName(a.columns[c].dialect, n), len(b), excerptOf(b)})
+		}
+		v.Seen = append(v.Seen, one)
+	}
+	return v
+}
+
+// eventBytes sends the data of an event or a frame that clients got of it, unchanged.
+func (s *server) eventBytes(w http.ResponseWriter, r *http.Request) error {
+	a, err := s.axis(r)
+	if err != nil {
+		return err
+	}
+	part, found, b := mux.Vars(r)["part"], false, []byte(nil)
+	err = a.find(r.Context(), seqOf(r), func(e *state.Entry, seen [][]adapter.Frame) {
+		if part == "data" {
+			found, b = true, e.Data
+			return
+		}
+		for c, list := range seen {
+			for n, f := range list {
+				if partName(a.columns[c].dialect, n) == part {
+					found, b = true, f.Bytes()
+				}
+			}
+		}
+	})
+	if err == nil && !found {
+		err = notFound("The event has no such part.")
+	}
+	if err != nil {
+		return err
+	}
+	return sendText(w, "event-"+strconv.FormatInt(seqOf(r), 10)+"-"+part, b)
+}
+
+// callView is one call of the agent with its bodies.
+type callView struct {
+	RunID string    `json:"run_id"`
+	At    time.Time `json:"at"`
+	*callLine
+	Asked    partView `json:"sent"`
+	Answered partView `json:"received"`
+	Withheld string   `json:"withheld,omitempty"` // why the bodies are not shown
+}
+
+// partView is the request or the response of a call.
+type partView struct {
+	Headers []header `json:"headers"`
+	Size    int64    `json:"size"`
+	Kept    int      `json:"kept"`
+	Cut     bool     `json:"cut"` // not all of the body is kept
+	Text    excerpt  `json:"text"`
+}
+
+type header struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+const withheld = "The bodies are not shown: they may hold items of the long-term store outside of the namespaces of the key."
+
+func (s *server) callPage(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.callOf(r)
+	if err != nil {
+		return err
+	}
+	return s.show(w, r, callHTML, "Call "+strconv.FormatInt(c.N, 10), viewCall(refOf(r).RunID, &c))
+}
+
+// callOf returns the call that a request names.
+func (s *server) callOf(r *http.Request) (c adapter.AgentCall, err error) {
+	ref := refOf(r)
+	n, err := strconv.ParseInt(mux.Vars(r)["n"], 10, 64)
+	if err != nil {
+		return c, adapter.NoCall(ref.RunID, 0)
+	}
+	return s.Service.GetCall(r.Context(), ref, n)
+}
+
+func viewCall(run string, c *adapter.AgentCall) callView {
+	v := callView{RunID: run, At: c.At, callLine: lineOfCall(c), Asked: viewPart(&c.Sent), Answered: viewPart(&c.Received)}
+	if c.Withheld {
+		v.Withheld = withheld
+	}
+	return v
+}
+
+func viewPart(p *adapter.CallPart) partView {
+	v := partView{Headers: []header{}, Size: p.Size, Kept: p.Kept, Cut: p.Cut(), Text: excerptOf(p.Body)}
+	for _, name := range slices.Sorted(maps.Keys(p.Header)) {
+		v.Headers = append(v.Headers, header{name, p.Header[name]})
+	}
+	return v
+}
+
+// callBytes sends a body as it is kept.
+func (s *server) callBytes(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.callOf(r)
+	if err != nil {
+		return err
+	}
+	name := mux.Vars(r)["side"]
+	part, ok := map[string]*adapter.CallPart{"sent": &c.Sent, "received": &c.Received}[name]
+	if !ok {
+		return notFound("A call has the parts sent and received.")
+	}
+	if c.Withheld {
+		return mapping.Errorf(mapping.Forbidden, "forbidden", withheld)
+	}
+	return sendText(w, "call-"+strconv.FormatInt(c.N, 10)+"-"+name, part.Body)
+}
+
+// lastFailedCall returns the newest failed call, or nil.
+func (s *server) lastFailedCall(ctx context.Context, run string, calls []*callLine) (*callView, error) {
+	for _, c := range slices.Backward(calls) {
+		if !c.Failed() {
+			continue
+		}
+		whole, err := s.Service.GetCall(ctx, adapter.RunRef{RunID: run}, c.N)
+		if isNotFound(err) {
+			return nil, nil // it was dropped since
+		}
+		if err != nil {
+			return nil, err
+		}
+		return new(viewCall(run, &whole)), nil
+	}
+	return nil, nil
 }

@@ -7,18 +7,14 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/page"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
-
-var runRoutes = []route{
-	{"GET", "", looking, adapter.Effect{Verb: mapping.Read, Kind: "run"}, func(s *server) serve { return s.runs.serve }},
-	{"GET", "/", looking, adapter.Effect{Verb: mapping.Read, Kind: "run"}, func(*server) serve { return withoutSlash }},
-	{"GET", "/events", looking, adapter.Effect{Verb: mapping.Read, Kind: "run"}, func(s *server) serve { return s.runs.follow }},
-}
 
 var runsHTML = newPage("runs", "runs", "runs.js")
 
@@ -26,104 +22,168 @@ var runsHTML = newPage("runs", "runs", "runs.js")
 type runsView struct {
 	Filter runFilter `json:"filter"`
 	Runs   []runRow  `json:"runs"`
-	Next   string    `json:"next,omitempty"` // the place to go on from; "": these were the last
+	Next   string    `json:"next,omitempty"` // the position of the next page; "" if this is the last
 
-	Agents   []string            `json:"-"` // to choose from
+	Agents   []string            `json:"-"` // choices of the filter
 	Statuses []mapping.RunStatus `json:"-"`
-	Query    string              `json:"-"` // of the events of this list
+	Query    string              `json:"-"` // of the event stream of this list
 	Older    string              `json:"-"` // the query of the next page
-	First    bool                `json:"-"` // it begins with the newest
+	First    bool                `json:"-"` // it begins with the newest run
 }
 
 // Newest returns the query of the first page.
 func (l runsView) Newest() string { return l.Filter.address("") }
 
-// statuses are all that a run can have.
-var statuses = []mapping.RunStatus{
-	mapping.RunPending, mapping.RunRunning, mapping.RunInterrupted, mapping.RunSuccess, mapping.RunError, mapping.RunTimeout,
+// runRow is one run in the list. Its texts are made here, once for the page and its module.
+type runRow struct {
+	RunID     string            `json:"run_id"`
+	ThreadID  string            `json:"thread_id"`
+	Agent     string            `json:"agent"`
+	Request   string            `json:"request,omitempty"` // the request in words
+	Status    mapping.RunStatus `json:"status"`
+	Parked    bool              `json:"parked,omitempty"`
+	Owner     string            `json:"key"`
+	CreatedAt time.Time         `json:"created_at"`
+	EndedAt   *time.Time        `json:"ended_at,omitempty"`
+	Took      string            `json:"took"`             // up to now for an active run
+	Reason    adapter.Reason    `json:"reason,omitempty"` // why it waits
+	Why       string            `json:"why,omitempty"`    // the same as a sentence, or why it failed
+	Usage     *usage            `json:"usage,omitempty"`  // nil: unknown
+	Place     string            `json:"place"`            // its position, for the parameter before
 }
 
-// runsPage is the list of runs.
-type runsPage struct {
-	*renderer
-	live   *live
-	index  adapter.Runs
-	agents *agentNames
-	rows   *rows
-}
-
-func (p *runsPage) serve(w http.ResponseWriter, r *http.Request) error {
+func (s *server) runsPage(w http.ResponseWriter, r *http.Request) error {
 	f, err := readFilter(r.URL.Query())
 	if err != nil {
 		return err
 	}
-	list, err := p.list(r.Context(), f)
+	v, err := s.viewRuns(r.Context(), f)
 	if err != nil {
 		return err
 	}
-	list.Statuses = statuses
-	if list.Agents, err = p.agents.all(r.Context(), f.Agent); err != nil {
+	if v.Agents, err = s.agentNames(r.Context(), f.Agent); err != nil {
 		return err
 	}
-	return p.show(w, r, runsHTML, "Runs", list)
+	return s.show(w, r, runsHTML, "Runs", v)
 }
 
-// withoutSlash leads from the path that ends with a slash, as people type it, to the list, with what it is asked for.
-func withoutSlash(w http.ResponseWriter, r *http.Request) error {
+// withoutSlash redirects the path with a trailing slash, which people type.
+func (s *server) withoutSlash(w http.ResponseWriter, r *http.Request) error {
 	to := url.URL{Path: page.RootOf(r.URL.Path) + "inspect", RawQuery: r.URL.RawQuery}
-	w.Header().Set("Location", to.String()) // relative, as the root of the bridge may lie below a path of a proxy's
+	w.Header().Set("Location", to.String()) // relative, since the root of the bridge may lie below a path of a proxy
 	w.WriteHeader(http.StatusPermanentRedirect)
 	return nil
 }
 
-// list is a page of the list, with why each run waits and what it has used.
-func (p *runsPage) list(ctx context.Context, f runFilter) (list runsView, err error) {
-	list = runsView{Filter: f, Runs: []runRow{}, First: f.before == "", Query: f.address(f.before)}
-	found, err := p.found(ctx, f)
+func (s *server) viewRuns(ctx context.Context, f runFilter) (v runsView, err error) {
+	v = runsView{Filter: f, Runs: []runRow{}, Statuses: statuses, First: f.before == "", Query: f.address(f.before)}
+	runs, err := s.listRuns(ctx, f)
 	if err != nil {
-		return list, err
+		return v, err
 	}
-	if len(found) > f.limit {
-		found = found[:f.limit]
-		list.Next = markOfRun(found[f.limit-1])
-		list.Older = f.address(list.Next)
+	if len(runs) > f.limit {
+		runs = runs[:f.limit]
+		v.Next = markOfRun(runs[f.limit-1])
+		v.Older = f.address(v.Next)
 	}
 	now := time.Now()
-	for _, run := range found {
-		list.Runs = append(list.Runs, p.rows.row(ctx, run, now))
+	for _, run := range runs {
+		v.Runs = append(v.Runs, s.viewRow(ctx, run, now))
 	}
-	p.rows.used.fill(ctx, list.Runs)
-	return list, nil
+	s.fillUsage(ctx, v.Runs)
+	return v, nil
 }
 
-// found are the runs of a page, and one more where there is one.
-func (p *runsPage) found(ctx context.Context, f runFilter) ([]mapping.Run, error) {
+// listRuns returns the runs of a page, and one more if there is a next page.
+func (s *server) listRuns(ctx context.Context, f runFilter) ([]mapping.Run, error) {
 	q, err := f.query()
 	if err != nil {
 		return nil, err
 	}
-	return adapter.All(p.index.ListRuns(ctx, q))
+	return adapter.All(s.Service.ListRuns(ctx, q))
 }
 
-// waitsAnew is how old the reasons of runs at work may be on a page.
-const waitsAnew = 5 * time.Second
+func (s *server) viewRow(ctx context.Context, r mapping.Run, now time.Time) runRow {
+	row := runRow{
+		RunID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Request: line(rule.RequestText(r.Kwargs)), Status: r.Status, Parked: r.Parked,
+		Owner: r.Owner, CreatedAt: r.CreatedAt, Took: took(r, now), Place: markOfRun(r),
+	}
+	if !r.EndedAt.IsZero() {
+		row.EndedAt = &r.EndedAt
+	}
+	if r.Fault != nil {
+		row.Why = brief(mapping.WithoutAgent(r.Agent, r.Fault.Message))
+	}
+	if r.Status.Active() || r.Status == mapping.RunInterrupted {
+		if e, err := s.Service.ExplainRun(ctx, adapter.RunRef{RunID: r.ID}); err == nil { // else it was deleted
+			row.Reason, row.Why = e.Reason, brief(mapping.WithoutAgent(r.Agent, e.Message))
+			if e.Question != nil && len(e.Question.Interrupts) > 0 {
+				row.Why = line(rule.QuestionText(e.Question.Interrupts[0].Value))
+			}
+		}
+	}
+	return row
+}
 
-// follow tells when a list changes. While one of its runs is at work, what that waits for does by itself.
-func (p *runsPage) follow(w http.ResponseWriter, r *http.Request) error {
+// reasonsAge bounds the age of the reasons that a page shows for active runs.
+const reasonsAge = 5 * time.Second
+
+// followRuns reports changes of the list. The reason why an active run waits can change without a change of the run, so
+// a list with active runs also changes with time.
+func (s *server) followRuns(w http.ResponseWriter, r *http.Request) error {
 	f, err := readFilter(r.URL.Query())
 	if err != nil {
 		return err
 	}
-	return p.live.follow(w, r, func(ctx context.Context) (string, error) {
-		found, err := p.found(ctx, f)
+	return s.follow(w, r, func(ctx context.Context) (string, error) {
+		runs, err := s.listRuns(ctx, f)
 		sum, active := sha256.New(), false
-		for _, run := range found {
+		for _, run := range runs {
 			fmt.Fprintln(sum, run.ID, run.Status, run.Parked, run.Attempt, run.UpdatedAt.UnixMicro())
 			active = active || run.Status.Active()
 		}
 		if active {
-			fmt.Fprintln(sum, time.Now().Truncate(waitsAnew).Unix())
+			fmt.Fprintln(sum, time.Now().Truncate(reasonsAge).Unix())
 		}
 		return hex.EncodeToString(sum.Sum(nil)[:12]), err
 	})
+}
+
+// maxBrief bounds a sentence in a list, in bytes: an agent may have written it.
+const maxBrief = 400
+
+func brief(text string) string {
+	if len(text) <= maxBrief {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxBrief], "") + "…"
+}
+
+// line returns the beginning of a text on one line.
+func line(text string) string { return strings.Join(strings.Fields(brief(text)), " ") }
+
+// took returns the duration of a run, up to now if it is active.
+func took(r mapping.Run, now time.Time) string {
+	switch {
+	case r.StartedAt.IsZero():
+		return "–"
+	case r.EndedAt.IsZero():
+		return Span(now.Sub(r.StartedAt))
+	}
+	return Span(r.EndedAt.Sub(r.StartedAt))
+}
+
+// Span formats a duration for people.
+func Span(d time.Duration) string {
+	switch d = max(d, 0); {
+	case d > 0 && d < time.Millisecond:
+		return "under 1 ms"
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
 }

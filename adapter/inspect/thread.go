@@ -4,39 +4,34 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
-	"github.com/apbridge/apbridge/adapter/inspect/conversation"
-	"github.com/apbridge/apbridge/adapter/inspect/question"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/gorilla/mux"
 )
 
-var readsThread = adapter.Effect{Verb: mapping.Read, Kind: "thread"}
-
-var threadRoutes = []route{
-	{"GET", "/threads/{thread_id}", looking, readsThread, func(s *server) serve { return s.thread.serve }},
-	{"GET", "/threads/{thread_id}/events", looking, readsThread, func(s *server) serve { return s.thread.follow }},
-	{"GET", "/threads/{thread_id}/files/{version}", looking, adapter.Effect{Verb: mapping.Read, Kind: "artifact"}, func(s *server) serve { return s.files.serve }},
-}
-
-var threadHTML = newPage("thread", "runs", "thread.css", "thread.js")
-
-const (
-	turnsShown       = 50  // of a conversation, the newest
-	runsShown        = 50  // of a thread, the newest
-	checkpointsShown = 200 // of a thread, the newest
-	toldRunsShown    = 20  // runs whose agents were told of items
-	toldItemsShown   = 50  // of one run
+var (
+	threadHTML     = newPage("thread", "runs", "thread.css", "thread.js")
+	checkpointHTML = newPage("checkpoint", "runs", "thread.css")
+	differenceHTML = newPage("difference", "runs", "thread.css")
 )
 
-// threadView is what the page of a thread shows.
+// Of each list a page shows the newest.
+const (
+	maxTurns       = 50
+	maxThreadRuns  = 50
+	maxCheckpoints = 200
+	maxToldRuns    = 20 // runs whose agents were told of items
+	maxToldItems   = 50 // of one run
+	maxChanges     = 100
+)
+
 type threadView struct {
 	ThreadID     string               `json:"thread_id"`
 	Status       mapping.ThreadStatus `json:"status"`
@@ -44,26 +39,24 @@ type threadView struct {
 	CreatedAt    time.Time            `json:"created_at"`
 	UpdatedAt    time.Time            `json:"updated_at"`
 	Metadata     string               `json:"metadata"`
-	Head         string               `json:"head"` // the checkpoint that the conversation is of
-	Conversation conversation.Page    `json:"conversation"`
+	Head         string               `json:"head"` // the checkpoint of the conversation
+	Conversation conversation         `json:"conversation"`
 	Questions    []openQuestion       `json:"questions"`
 	Runs         []threadRun          `json:"runs"`
 	Tree         []treeLine           `json:"tree"`
-	Older        string               `json:"older,omitempty"` // the checkpoint before which the tree goes on
-	Files        []fileRow            `json:"files"`
+	Older        string               `json:"older,omitempty"` // the checkpoint before which the tree continues
+	Files        []pathView           `json:"files"`
 	Told         []toldRun            `json:"told"`
 	MayAct       bool                 `json:"-"`
-	Mark         string               `json:"-"` // that follow told at the latest before the rest was read
+	Mark         string               `json:"-"` // read first, so that followThread reports each later change
 }
 
-// openQuestion is a question with its form.
 type openQuestion struct {
-	question.Form
+	questionForm
 	RunID string `json:"run_id"`
 	Agent string `json:"agent"`
 }
 
-// threadRun is a run in the list of its thread.
 type threadRun struct {
 	RunID     string            `json:"run_id"`
 	Agent     string            `json:"agent"`
@@ -76,73 +69,51 @@ type threadRun struct {
 // Active reports whether the run can be cancelled.
 func (r threadRun) Active() bool { return r.Status.Active() }
 
-// threadPage shows one thread.
-type threadPage struct {
-	*renderer
-	live    *live
-	threads threadFinder
-	index   threadSearcher
-	runs    *threadRuns
-	history *history
-	files   *threadFiles
-	told    *toldItems
-}
-
-// threadSearcher is part of adapter.Threads.
-type threadSearcher interface {
-	SearchThreads(ctx context.Context, q adapter.ThreadSearch) (threads iter.Seq2[mapping.Thread, error], total int, err error)
-}
-
-func (p *threadPage) serve(w http.ResponseWriter, r *http.Request) error {
-	v, err := p.view(r.Context(), mux.Vars(r)["thread_id"], r.URL.Query().Get("earlier"), r.URL.Query().Get("older"))
+func (s *server) threadPage(w http.ResponseWriter, r *http.Request) error {
+	before, _ := strconv.Atoi(r.URL.Query().Get("earlier")) // anything else than a number means the newest turns
+	v, err := s.viewThread(r.Context(), threadOf(r), before, r.URL.Query().Get("older"))
 	if err != nil {
 		return err
 	}
-	return p.show(w, r, threadHTML, "Thread "+v.ThreadID, v)
+	return s.show(w, r, threadHTML, "Thread "+v.ThreadID, v)
 }
 
-func (p *threadPage) view(ctx context.Context, id, earlier, older string) (v threadView, err error) {
-	mark, err := p.mark(ctx, id)
+func (s *server) viewThread(ctx context.Context, id string, beforeTurn int, beforeCheckpoint string) (v threadView, err error) {
+	mark, err := s.threadMark(ctx, id)
 	if err != nil {
 		return v, err
 	}
-	t, err := p.threads.GetThread(ctx, id)
+	t, err := s.Service.GetThread(ctx, id)
 	if err != nil {
 		return v, err
 	}
-	before, _ := strconv.Atoi(earlier) // what is no number means the newest
 	v = threadView{
 		ThreadID: t.ID, Status: t.Status, Owner: t.Owner, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, Metadata: pretty(t.Metadata).Text, Head: t.Head,
-		Conversation: conversation.Read(t.Values, before, turnsShown), MayAct: mapping.PrincipalOf(ctx).Need(acting...) == nil, Mark: mark,
+		Conversation: readConversation(t.Values, beforeTurn, maxTurns), MayAct: mayAct(ctx), Mark: mark,
 	}
-	for _, part := range []func() error{
-		func() (err error) { v.Runs, err = p.runs.list(ctx, t.ID); return err },
-		func() (err error) { v.Questions, err = p.runs.questions(ctx, t); return err },
-		func() (err error) { v.Tree, v.Older, err = p.history.tree(ctx, t, older); return err },
-		func() (err error) { v.Files, err = p.files.list(ctx, t.ID); return err },
-		func() (err error) { v.Told, err = p.told.list(ctx, t.ID); return err },
-	} {
-		if err := part(); err != nil {
-			return v, err
-		}
+	if v.Runs, err = s.listThreadRuns(ctx, t.ID); err != nil {
+		return v, err
 	}
-	return v, nil
+	if v.Questions, err = s.listQuestions(ctx, t); err != nil {
+		return v, err
+	}
+	if v.Tree, v.Older, err = s.readTree(ctx, t, beforeCheckpoint); err != nil {
+		return v, err
+	}
+	if v.Files, err = s.listThreadFiles(ctx, t.ID); err != nil {
+		return v, err
+	}
+	v.Told, err = s.listTold(ctx, t.ID)
+	return v, err
 }
 
-// threadRuns are the runs of threads.
-type threadRuns struct {
-	index adapter.Runs
-	runs  runFinder
+func (s *server) newestRuns(ctx context.Context, thread string, limit int) iter.Seq2[mapping.Run, error] {
+	return s.Service.ListRuns(ctx, mapping.RunQuery{ThreadID: thread, Limit: limit})
 }
 
-// newest ranges over the newest runs of a thread.
-func (t *threadRuns) newest(ctx context.Context, thread string, limit int) iter.Seq2[mapping.Run, error] {
-	return t.index.ListRuns(ctx, mapping.RunQuery{ThreadID: thread, Limit: limit})
-}
-
-func (t *threadRuns) list(ctx context.Context, thread string) (list []threadRun, err error) {
-	list = []threadRun{}
-	for run, err := range t.newest(ctx, thread, runsShown) {
+func (s *server) listThreadRuns(ctx context.Context, thread string) ([]threadRun, error) {
+	list := []threadRun{}
+	for run, err := range s.newestRuns(ctx, thread, maxThreadRuns) {
 		if err != nil {
 			return nil, err
 		}
@@ -151,25 +122,24 @@ func (t *threadRuns) list(ctx context.Context, thread string) (list []threadRun,
 	return list, nil
 }
 
-// questions are the open ones, each with the agent that asks.
-func (t *threadRuns) questions(ctx context.Context, of mapping.Thread) ([]openQuestion, error) {
+func (s *server) listQuestions(ctx context.Context, t mapping.Thread) ([]openQuestion, error) {
 	list := []openQuestion{}
-	for _, q := range of.Interrupts {
-		asks, err := t.runThatAsked(ctx, of.ID, q)
+	for _, q := range t.Interrupts {
+		asks, err := s.runThatAsked(ctx, t.ID, q)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, openQuestion{question.Of(q), asks.ID, asks.Agent})
+		list = append(list, openQuestion{formOf(q), asks.ID, asks.Agent})
 	}
 	return list, nil
 }
 
-// runThatAsked returns the run that asked: as the question says, or of an older version's the newest that waits. The
-// zero run where it has gone.
-func (t *threadRuns) runThatAsked(ctx context.Context, thread string, q mapping.Interrupt) (mapping.Run, error) {
+// runThatAsked returns the run of a question, or the newest that waits if the question names none. It returns the zero
+// Run if the run was deleted.
+func (s *server) runThatAsked(ctx context.Context, thread string, q mapping.Interrupt) (mapping.Run, error) {
 	if q.Run != "" {
-		r, err := t.runs.GetRun(ctx, adapter.RunRef{ThreadID: thread, RunID: q.Run})
-		if err != nil && mapping.Classify(err).Class == mapping.NotFound {
+		r, err := s.Service.GetRun(ctx, adapter.RunRef{ThreadID: thread, RunID: q.Run})
+		if isNotFound(err) {
 			return mapping.Run{}, nil
 		}
 		if err != nil {
@@ -177,45 +147,261 @@ func (t *threadRuns) runThatAsked(ctx context.Context, thread string, q mapping.
 		}
 		return *r, nil
 	}
-	for r, err := range t.index.ListRuns(ctx, mapping.RunQuery{ThreadID: thread, Status: []mapping.RunStatus{mapping.RunInterrupted}, Limit: 1}) {
+	for r, err := range s.Service.ListRuns(ctx, mapping.RunQuery{ThreadID: thread, Status: []mapping.RunStatus{mapping.RunInterrupted}, Limit: 1}) {
 		return r, err
 	}
 	return mapping.Run{}, nil
 }
 
-// follow tells when the thread, its runs or its head are others than before.
-func (p *threadPage) follow(w http.ResponseWriter, r *http.Request) error {
-	id := mux.Vars(r)["thread_id"]
-	return p.live.follow(w, r, func(ctx context.Context) (string, error) { return p.mark(ctx, id) })
+// followThread reports changes of the thread, its head or its runs.
+func (s *server) followThread(w http.ResponseWriter, r *http.Request) error {
+	return s.follow(w, r, func(ctx context.Context) (string, error) { return s.threadMark(ctx, threadOf(r)) })
 }
 
-// mark is another one when the thread, its runs or its head are others.
-func (p *threadPage) mark(ctx context.Context, id string) (string, error) {
-	t, err := p.withoutValues(ctx, id)
+// threadMark reads no values, which may be large.
+func (s *server) threadMark(ctx context.Context, id string) (string, error) {
+	found, _, err := s.Service.SearchThreads(ctx, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{IDs: []string{id}, Limit: 1}, NoValues: true})
 	if err != nil {
 		return "", err
 	}
-	runs, err := p.runs.list(ctx, id)
+	threads, err := adapter.All(found)
+	if err != nil {
+		return "", err
+	}
+	if len(threads) == 0 {
+		return "", mapping.Errorf(mapping.NotFound, mapping.CodeThreadNotFound, "There is no thread %s.", id)
+	}
+	t := threads[0]
+	runs, err := s.listThreadRuns(ctx, id)
 	sum := sha256.Sum256(fmt.Append(nil, t.Status, t.Head, t.Interrupts, runs))
 	return hex.EncodeToString(sum[:12]), err
 }
 
-// withoutValues is a thread without its state, which may be large.
-func (p *threadPage) withoutValues(ctx context.Context, id string) (mapping.Thread, error) {
-	list, _, err := p.index.SearchThreads(ctx, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{IDs: []string{id}, Limit: 1}, NoValues: true})
-	if err != nil {
-		return mapping.Thread{}, err
-	}
-	for t, err := range list {
-		return t, err
-	}
-	return mapping.Thread{}, mapping.Errorf(mapping.NotFound, mapping.CodeThreadNotFound, "There is no thread %s.", id)
+// toldRun lists the items of the long-term store that the agent of a run was told.
+type toldRun struct {
+	RunID  string     `json:"run_id"`
+	Items  []toldItem `json:"items"`
+	More   int        `json:"more,omitempty"`   // items that are not listed
+	Hidden int        `json:"hidden,omitempty"` // items that the caller may not see
 }
 
-// pretty is JSON for people, as far as a page shows it.
-func pretty(value json.RawMessage) conversation.Text {
-	if len(value) > prettyMost {
-		return conversation.Cut(string(value))
+// toldItem is an item as it is now.
+type toldItem struct {
+	Namespace []string   `json:"namespace"`
+	Key       string     `json:"key"`
+	Gone      bool       `json:"gone,omitempty"`
+	Value     cutText    `json:"value"`
+	UpdatedAt *time.Time `json:"updated_at,omitempty"`
+}
+
+func (s *server) listTold(ctx context.Context, thread string) ([]toldRun, error) {
+	runs, err := s.Service.ListRecalledItems(ctx, thread, maxToldRuns)
+	list := []toldRun{}
+	who := mapping.PrincipalOf(ctx)
+	for _, r := range runs {
+		one := toldRun{RunID: r.RunID, Items: []toldItem{}, More: max(0, len(r.Items)-maxToldItems)}
+		for _, name := range r.Items[:min(len(r.Items), maxToldItems)] {
+			if !who.MayReach(name.Namespace) {
+				one.Hidden++
+				continue
+			}
+			it := toldItem{Namespace: name.Namespace, Key: name.Key}
+			now, err := s.Service.GetItem(ctx, name.Namespace, name.Key, new(false)) // showing an item does not prolong its life
+			switch {
+			case err == nil:
+				it.Value, it.UpdatedAt = cut(string(now.Value)), &now.UpdatedAt
+			case isNotFound(err):
+				it.Gone = true
+			default:
+				return nil, err
+			}
+			one.Items = append(one.Items, it)
+		}
+		list = append(list, one)
 	}
-	return conversation.Cut(indented(value))
+	return list, err
+}
+
+type checkpointView struct {
+	ThreadID  string    `json:"thread_id"`
+	ID        string    `json:"checkpoint_id"`
+	Parent    string    `json:"parent,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+	Next      []string  `json:"next"`
+	Metadata  cutText   `json:"metadata"`
+	Values    cutText   `json:"values"`
+	Agents    []string  `json:"agents"` // choices for a run from here
+	Agent     string    `json:"agent"`  // of the thread's newest run
+	MayAct    bool      `json:"-"`
+}
+
+func (s *server) checkpointPage(w http.ResponseWriter, r *http.Request) error {
+	st, err := s.stateOf(r)
+	if err != nil {
+		return err
+	}
+	v := checkpointView{
+		ThreadID: st.ThreadID, ID: st.Checkpoint, Parent: st.Parent, CreatedAt: st.CreatedAt, Next: st.Next,
+		Metadata: pretty(st.Metadata), Values: pretty(st.Values), MayAct: mayAct(r.Context()),
+	}
+	for run, err := range s.newestRuns(r.Context(), st.ThreadID, 1) {
+		if err != nil {
+			return err
+		}
+		v.Agent = run.Agent
+	}
+	if v.Agents, err = s.agentNames(r.Context(), v.Agent); err != nil {
+		return err
+	}
+	return s.show(w, r, checkpointHTML, "Checkpoint "+v.ID, v)
+}
+
+// stateOf returns the state of the checkpoint that a request names.
+func (s *server) stateOf(r *http.Request) (adapter.ThreadState, error) {
+	return s.Service.GetState(r.Context(), threadOf(r), mux.Vars(r)["checkpoint_id"])
+}
+
+func (s *server) checkpointValues(w http.ResponseWriter, r *http.Request) error {
+	st, err := s.stateOf(r)
+	if err != nil {
+		return err
+	}
+	return sendAttachment(w, "application/json", "values-"+st.Checkpoint+".json", st.Values)
+}
+
+func (s *server) checkpointMessage(w http.ResponseWriter, r *http.Request) error {
+	index, err := strconv.Atoi(mux.Vars(r)["index"])
+	if err != nil {
+		index = -1
+	}
+	st, err := s.stateOf(r)
+	if err != nil {
+		return err
+	}
+	list := messagesIn(st.Values)
+	if index < 0 || index >= len(list) {
+		return notFound("The state has no message with this index.")
+	}
+	return sendAttachment(w, "text/plain; charset=utf-8", "message-"+strconv.Itoa(index)+".json", list[index])
+}
+
+// differenceView is the difference between two checkpoints of a thread.
+type differenceView struct {
+	ThreadID string       `json:"thread_id"`
+	From     string       `json:"from"`
+	To       string       `json:"to"`
+	Changes  []changeView `json:"changes"`
+	More     bool         `json:"more,omitempty"` // there are more changes than are listed
+}
+
+type changeView struct {
+	Path   string     `json:"path"`
+	Kind   changeKind `json:"kind"`
+	Before cutText    `json:"before"`
+	After  cutText    `json:"after"`
+}
+
+// differencePage compares the checkpoints from and to. Without from it compares to with its parent.
+func (s *server) differencePage(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	to, err := s.Service.GetState(r.Context(), threadOf(r), q.Get("to"))
+	if err != nil {
+		return err
+	}
+	v := differenceView{ThreadID: to.ThreadID, From: q.Get("from"), To: to.Checkpoint, Changes: []changeView{}}
+	if v.From == "" {
+		v.From = to.Parent
+	}
+	from := adapter.ThreadState{Values: []byte("{}")}
+	if v.From != "" {
+		if from, err = s.Service.GetState(r.Context(), threadOf(r), v.From); err != nil {
+			return err
+		}
+	}
+	list, more := difference(from.Values, to.Values, maxChanges)
+	v.More = more
+	for _, c := range list {
+		v.Changes = append(v.Changes, changeView{c.path, c.kind, pretty(c.before), pretty(c.after)})
+	}
+	return s.show(w, r, differenceHTML, "Difference", v)
+}
+
+// treeLine is a line of history, oldest checkpoint first.
+type treeLine []treeNode
+
+// treeNode is a checkpoint with the other lines that begin after it.
+type treeNode struct {
+	ID        string     `json:"id"`
+	Parent    string     `json:"parent,omitempty"`
+	Step      int        `json:"step"`
+	Source    string     `json:"source"`
+	Next      []string   `json:"next,omitempty"`
+	RunID     string     `json:"run_id,omitempty"`
+	Head      bool       `json:"head,omitempty"`
+	CreatedAt time.Time  `json:"created_at"`
+	Branches  []treeLine `json:"branches,omitempty"`
+}
+
+// readTree returns the newest checkpoints of a thread, or those before one. If there are more, older is the checkpoint
+// before which they come.
+func (s *server) readTree(ctx context.Context, t mapping.Thread, before string) (lines []treeLine, older string, err error) {
+	list, err := s.Service.ListCheckpoints(ctx, t.ID, adapter.HistoryQuery{Before: before, Limit: maxCheckpoints + 1})
+	if err != nil {
+		return nil, "", err
+	}
+	if len(list) > maxCheckpoints {
+		list = list[:maxCheckpoints]
+		older = list[len(list)-1].ID
+	}
+	slices.Reverse(list)
+	return treeOf(list, t.Head), older, nil
+}
+
+// treeOf arranges checkpoints, oldest first, as lines. At a fork the line continues towards the head, or else to the
+// newest checkpoint. The others are its branches.
+func treeOf(list []mapping.Checkpoint, head string) []treeLine {
+	byID, children, toHead := map[string]mapping.Checkpoint{}, map[string][]string{}, map[string]bool{}
+	for _, c := range list {
+		byID[c.ID] = c
+	}
+	var roots []string
+	for _, c := range list {
+		if _, ok := byID[c.Parent]; ok {
+			children[c.Parent] = append(children[c.Parent], c.ID)
+		} else {
+			roots = append(roots, c.ID)
+		}
+	}
+	for at := head; at != "" && !toHead[at]; at = byID[at].Parent {
+		toHead[at] = true
+	}
+	next := func(after []string) string {
+		if i := slices.IndexFunc(after, func(id string) bool { return toHead[id] }); i >= 0 {
+			return after[i]
+		}
+		if len(after) > 0 {
+			return after[len(after)-1]
+		}
+		return ""
+	}
+	var lineFrom func(id string) treeLine
+	lineFrom = func(id string) (line treeLine) {
+		for id != "" {
+			c := byID[id]
+			n := treeNode{ID: id, Parent: c.Parent, Step: c.Step, Source: c.Source, Next: c.Next, RunID: c.RunID, Head: id == head, CreatedAt: c.CreatedAt}
+			id = next(children[id])
+			for _, other := range children[n.ID] {
+				if other != id {
+					n.Branches = append(n.Branches, lineFrom(other))
+				}
+			}
+			line = append(line, n)
+		}
+		return line
+	}
+	lines := []treeLine{}
+	for _, id := range roots {
+		lines = append(lines, lineFrom(id))
+	}
+	return lines
 }

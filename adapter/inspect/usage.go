@@ -4,72 +4,61 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"iter"
 	"strings"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/state"
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// usage is what the models of an agent said that a run has used, in tokens.
+// usage is the number of tokens that an agent's models reported.
 type usage struct {
 	Input  int64 `json:"input_tokens"`
 	Output int64 `json:"output_tokens"`
 }
 
 const (
-	// usageKept is of how many runs the usage is kept in memory.
-	usageKept = 4096
-	// usageEvents bounds what is read of one run for it.
-	usageEvents = 2000
-	// usageBudget bounds what one list spends on it. What is left is found by the next.
+	usageKept   = 4096 // runs
+	usageEvents = 2000 // that are read of one run
+	// usageBudget bounds the time that one list spends on usage. The next request finds the rest.
 	usageBudget = 150 * time.Millisecond
 )
 
-// usages knows what ended runs have used, which does not change any more. Safe for concurrent use.
-type usages struct {
-	runs  eventReader
-	known *lru.Cache[string, *usage] // nil: nothing was said
-}
+// usageCache holds the usage of ended runs, which no longer changes. nil stands for an unknown usage. Safe for
+// concurrent use.
+type usageCache = *lru.Cache[string, *usage]
 
-// eventReader is part of adapter.Runs.
-type eventReader interface {
-	RunEvents(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error]
-}
-
-func newUsages(runs eventReader) *usages {
-	known, err := lru.New[string, *usage](usageKept)
+func newUsageCache() usageCache {
+	c, err := lru.New[string, *usage](usageKept)
 	if err != nil {
-		panic(err) // of a size below one
+		panic(err) // the size is below one
 	}
-	return &usages{runs, known}
+	return c
 }
 
-// fill says of each ended run of a list what it has used, as far as that is found in time.
-func (u *usages) fill(ctx context.Context, rows []runRow) {
+// fillUsage adds the usage of ended runs, as far as it is found within usageBudget.
+func (s *server) fillUsage(ctx context.Context, rows []runRow) {
 	ctx, stop := context.WithTimeout(ctx, usageBudget)
 	defer stop()
 	for i := range rows {
 		r := &rows[i]
-		found, ok := u.known.Get(r.RunID)
+		found, ok := s.usages.Get(r.RunID)
 		if !ok && !r.Status.Active() && ctx.Err() == nil {
-			if found, ok = u.read(ctx, r.RunID); ok {
-				u.known.Add(r.RunID, found)
+			if found, ok = s.readUsage(ctx, r.RunID); ok {
+				s.usages.Add(r.RunID, found)
 			}
 		}
 		r.Usage = found
 	}
 }
 
-// read sums up what the messages of a run say. ok is false where its log could not be read to the end.
-func (u *usages) read(ctx context.Context, runID string) (found *usage, ok bool) {
+// readUsage sums up the usage in the messages of a run. ok is false if ctx ended first.
+func (s *server) readUsage(ctx context.Context, runID string) (found *usage, ok bool) {
 	count, sum := 0, tally{}
-	for entry, err := range u.runs.RunEvents(ctx, adapter.RunRef{RunID: runID}, adapter.Cursor{Start: true, K: -1}, nil) {
+	for entry, err := range s.Service.RunEvents(ctx, adapter.RunRef{RunID: runID}, fromStart, nil) {
 		if err != nil {
-			return nil, ctx.Err() == nil // a log that is not kept any more says nothing
+			return nil, ctx.Err() == nil // a pruned log has no usage
 		}
 		if count++; count > usageEvents {
 			return nil, true
@@ -79,15 +68,15 @@ func (u *usages) read(ctx context.Context, runID string) (found *usage, ok bool)
 	return sum.total(), ctx.Err() == nil
 }
 
-// tally is what each message of a run says of its usage: in its pieces, which are added, or at last as a whole.
-type tally map[string]*said
+// tally is the usage of each message of a run: the sum of its pieces, or what the whole message says at the end.
+type tally map[string]*messageUsage
 
-type said struct {
+type messageUsage struct {
 	pieces, whole usage
 	full          bool
 }
 
-// usageMessage is a message that may say it (LangChain's AIMessage.usage_metadata).
+// usageMessage is a message that may report usage (AIMessage.usage_metadata of LangChain).
 type usageMessage struct {
 	ID    string `json:"id"`
 	Usage *usage `json:"usage_metadata"`
@@ -112,7 +101,7 @@ func (t tally) count(ev *mapping.Event) {
 	}
 }
 
-// search finds the messages in an update, wherever in it they are.
+// search finds messages at any depth of an update.
 func (t tally) search(v any) {
 	switch v := v.(type) {
 	case []any:
@@ -133,15 +122,13 @@ func (t tally) search(v any) {
 	}
 }
 
-// piece takes a part of a message.
 func (t tally) piece(m usageMessage) {
 	s := t.entry(m.ID)
 	s.pieces.Input += m.Usage.Input
 	s.pieces.Output += m.Usage.Output
 }
 
-// message takes a whole message, in place of what was said of it before. Of messages without ids none is known to be
-// another.
+// message adds a whole message, which replaces its pieces. Messages without ids may be different ones and are added up.
 func (t tally) message(m usageMessage) {
 	if m.ID == "" {
 		t.piece(m)
@@ -151,11 +138,11 @@ func (t tally) message(m usageMessage) {
 	s.whole, s.full = *m.Usage, true
 }
 
-// entry is what a message said; its pieces may have the id with a prefix.
-func (t tally) entry(id string) *said {
+// entry returns the usage of a message. The ids of its pieces may have a prefix.
+func (t tally) entry(id string) *messageUsage {
 	id = strings.TrimPrefix(id, "run-")
 	if t[id] == nil {
-		t[id] = &said{}
+		t[id] = &messageUsage{}
 	}
 	return t[id]
 }

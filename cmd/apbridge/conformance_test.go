@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/report"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/examples/legacyagent"
@@ -65,7 +65,7 @@ func TestConformance(t *testing.T) {
 	t.Run("JSON", func(t *testing.T) {
 		t.Parallel()
 		code, out, _ := command(t, nil, "conformance", bridge, "--dialect", "topics", "-o", "json")
-		var r report.Report
+		var r conformance.Report
 		if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 || r.URL != bridge || len(r.Dialects) != 1 || len(r.Dialects[0].Results) != 13 || !r.Conforms() {
 			t.Errorf("exit code %d, %v: %s", code, err, out)
 		}

@@ -19,7 +19,6 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/check"
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/report"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
@@ -143,7 +142,7 @@ func withSaid(r *http.Request, body string) context.Context {
 	return context.WithValue(r.Context(), saidKey{}, r.Method+" "+r.URL.RequestURI()+" "+body)
 }
 
-func reasons(r report.Report) string {
+func reasons(r conformance.Report) string {
 	var text strings.Builder
 	for _, d := range r.Dialects {
 		for _, c := range d.Results {

@@ -10,20 +10,19 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/check"
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/report"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
 func TestMain(m *testing.M) { rig.Main(m) }
 
 // checked does the checks of the dialects of these names, or of those that the server speaks.
-func checked(t *testing.T, url string, limit time.Duration, names ...string) report.Report {
+func checked(t *testing.T, url string, limit time.Duration, names ...string) conformance.Report {
 	t.Helper()
 	return checkedAs(t, "", url, limit, names...)
 }
 
 // checkedAs is checked with an agent that runs are made with.
-func checkedAs(t *testing.T, agent, url string, limit time.Duration, names ...string) report.Report {
+func checkedAs(t *testing.T, agent, url string, limit time.Duration, names ...string) conformance.Report {
 	t.Helper()
 	server := &check.Server{Base: url, Agent: agent, Timeout: limit}
 	suites := conformance.Spoken(t.Context(), server)
@@ -35,7 +34,7 @@ func checkedAs(t *testing.T, agent, url string, limit time.Duration, names ...st
 }
 
 // failures are the checks that failed.
-func failures(r report.Report) (ids []string) {
+func failures(r conformance.Report) (ids []string) {
 	for _, d := range r.Dialects {
 		for _, c := range d.Results {
 			if c.Status == check.Failed {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/check"
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/report"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
@@ -81,7 +81,7 @@ func documented(t *testing.T, known []knownServer) {
 	}
 }
 
-func rowsOf(server string, r report.Report) (rows []string) {
+func rowsOf(server string, r conformance.Report) (rows []string) {
 	for _, d := range r.Dialects {
 		var failed []string
 		for _, c := range d.Results {

@@ -15,7 +15,6 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/command/doctor"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/check"
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/report"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/apbridge/apbridge/config"
 	"github.com/spf13/cobra"
@@ -250,7 +249,7 @@ func (f *conformanceFlags) watch(w io.Writer) func(check.Result) {
 }
 
 // printReport prints the report.
-func (f *conformanceFlags) printReport(w io.Writer, r report.Report) error {
+func (f *conformanceFlags) printReport(w io.Writer, r conformance.Report) error {
 	if f.output == "json" {
 		return r.JSON(w)
 	}
@@ -259,7 +258,7 @@ func (f *conformanceFlags) printReport(w io.Writer, r report.Report) error {
 }
 
 // conformanceExit is the exit code as an error.
-func conformanceExit(r report.Report) error {
+func conformanceExit(r conformance.Report) error {
 	switch {
 	case r.Interrupted:
 		return console.Ended(console.ExitInterrupted)

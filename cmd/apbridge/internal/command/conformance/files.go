@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/report"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/outfile"
 	"golang.org/x/net/http/httpguts"
@@ -19,19 +19,19 @@ type conformanceFiles []conformanceFile
 
 type conformanceFile struct {
 	*outfile.File
-	write func(report.Report, io.Writer) error
+	write func(conformance.Report, io.Writer) error
 }
 
 // open opens all that is to be written, and leaves nothing behind where one cannot be.
 func (f *conformanceFlags) open() (list conformanceFiles, err error) {
-	picture := report.Report.Badge
+	picture := conformance.Report.Badge
 	if strings.HasSuffix(f.badge, ".json") {
-		picture = report.Report.Endpoint
+		picture = conformance.Report.Endpoint
 	}
 	for _, x := range []struct {
 		name  string
-		write func(report.Report, io.Writer) error
-	}{{f.junit, report.Report.JUnit}, {f.badge, picture}} {
+		write func(conformance.Report, io.Writer) error
+	}{{f.junit, conformance.Report.JUnit}, {f.badge, picture}} {
 		if x.name == "" {
 			continue
 		}
@@ -58,7 +58,7 @@ func (l conformanceFiles) distinct() error {
 }
 
 // finish writes the reports.
-func (l conformanceFiles) finish(r report.Report) error {
+func (l conformanceFiles) finish(r conformance.Report) error {
 	var errs []error
 	for _, f := range l {
 		err := f.Begin()

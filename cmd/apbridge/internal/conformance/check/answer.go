@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Answer is what came. Its methods end the check where it is not as they say.
+// Answer is a response. Its methods fail the check of its Talk.
 type Answer struct {
 	Status int
 	Header http.Header
@@ -17,7 +17,7 @@ type Answer struct {
 	shown  exchange
 }
 
-// In returns the answer for another talk than its own: what is found wrong with it ends that talk.
+// In returns the answer for another Talk, whose check then fails.
 func (a Answer) In(t *Talk) Answer {
 	a.talk = t
 	if !t.Over() {
@@ -61,7 +61,7 @@ func (a Answer) Typed(media string) Answer {
 	return a
 }
 
-// Fits fails the check unless the answer is JSON of the shape.
+// Fits fails the check unless the body is JSON of the shape.
 func (a Answer) Fits(s Shape) Answer {
 	v := a.Value()
 	if a.talk.Over() {
@@ -73,35 +73,31 @@ func (a Answer) Fits(s Shape) Answer {
 	return a
 }
 
-// Value returns the JSON of the answer; one that is none ends the check.
+// Value decodes the body. It fails the check if the body is not JSON.
 func (a Answer) Value() (v any) {
 	if a.talk.Over() {
 		return nil
 	}
 	if err := json.Unmarshal(a.Body, &v); err != nil {
-		a.talk.Fail("the answer is no JSON%s", a.page())
+		page := ""
+		if strings.HasPrefix(a.Header.Get("Content-Type"), "text/html") { // a proxy or a web page
+			page = " but a page of HTML"
+		}
+		a.talk.Fail("the answer is no JSON%s", page)
 	}
 	return v
 }
 
-// page returns a remark on an answer in HTML: a proxy or a web page stands there.
-func (a Answer) page() string {
-	if kind := a.Header.Get("Content-Type"); strings.HasPrefix(kind, "text/html") {
-		return " but a page of HTML"
-	}
-	return ""
-}
-
-// At returns a member of the answer, by names with points between them; nil where there is none.
+// At returns a member, by names joined by dots, or nil.
 func (a Answer) At(path string) any { return At(a.Value(), path) }
 
-// Text is At for a text; "" where there is none.
+// Text is At for a string, or "".
 func (a Answer) Text(path string) string {
 	s, _ := a.At(path).(string)
 	return s
 }
 
-// ID is Text for one that must not be empty.
+// ID is Text that fails the check if there is none.
 func (a Answer) ID(path string) string {
 	s := a.Text(path)
 	if s == "" && !a.talk.Over() {
@@ -110,13 +106,13 @@ func (a Answer) ID(path string) string {
 	return s
 }
 
-// List is At for a list; "" is the whole answer.
+// List is At for a list. The path "" means the whole body.
 func (a Answer) List(path string) []any {
 	list, _ := a.At(path).([]any)
 	return list
 }
 
-// At returns a member of a value, by names with points between them; "" is the value itself.
+// At returns a member, by names joined by dots, or nil. The path "" means the value itself.
 func At(v any, path string) any {
 	if path == "" {
 		return v
@@ -128,7 +124,7 @@ func At(v any, path string) any {
 	return v
 }
 
-// Holds reports whether one of the objects of a list has this text in a member.
+// Holds reports whether an object in the list has this text in a member.
 func Holds(list []any, member, text string) bool {
 	for _, each := range list {
 		if At(each, member) == text {

@@ -1,8 +1,9 @@
-// Package check is what the checks of a dialect are made of: a rule with its place in a document, the talk with a
-// server that shows whether it is kept, and the verdict. The packages of checks and their report use it.
+// Package check holds the parts of conformance checks: rules, requests to the checked server, shapes of responses, and
+// results. Packages taskstep and threadrun write their checks with it, and package conformance runs them. Start with
+// Check and Talk.
 //
-// A check sends requests to the one server that it is given and to nothing else: redirections are not followed. It
-// removes in the end what it made there, where the dialect has a request for that.
+// A check sends requests only to the given server and follows no redirects. What it creates is deleted at the end if
+// the dialect has a request for that.
 package check
 
 import (
@@ -11,18 +12,23 @@ import (
 	"time"
 )
 
-// Level is how much a document demands of a rule.
+// Level is the weight of a rule. A rule that a document states, by a schema, a status or in words, is a Must. One that
+// it recommends, or that follows from its examples, is a Should. One that it leaves to servers is a May.
 type Level string
 
-// The levels. A rule that a document states, by a schema, a status or in words, is a Must; one that it recommends or
-// that follows from its examples is a Should; what it leaves to servers is a May.
 const (
 	Must   Level = "must"
 	Should Level = "should"
 	May    Level = "may"
 )
 
-// Citation is the place that has a rule.
+// Document is the source of rules, with its version.
+type Document string
+
+// At cites a section.
+func (d Document) At(section string) Citation { return Citation{string(d), section} }
+
+// Citation is the source of a rule.
 type Citation struct {
 	Document string `json:"document"`
 	Section  string `json:"section"`
@@ -30,35 +36,34 @@ type Citation struct {
 
 func (c Citation) String() string { return c.Document + ", " + c.Section }
 
-// Check is one rule. Run talks until the rule is seen to be kept or not.
+// Check is one rule. Run fails or skips its Talk, or else the check passes.
 type Check struct {
-	ID    string // with the dialect before the first point
-	Says  string // the rule, one sentence
+	ID    string // begins with the dialect and a dot
+	Says  string // the rule in one sentence
 	Level Level
 	Cites Citation
 	Run   func(*Talk)
 }
 
-// Suite is the checks of a dialect. Begin makes them for one server: what one of them has made there, such as a run, is
-// looked at by others. Not for concurrent use.
+// Suite holds the checks of a dialect. Begin returns them for one server: they share what one of them has created, such
+// as a run. Not for concurrent use.
 type Suite struct {
-	Name   string // as --dialect has it
+	Name   string // the value of --dialect
 	Title  string
-	Speaks func(*Talk) bool // asks, without making anything, whether the server speaks the dialect
+	Speaks func(*Talk) bool // reports whether the server speaks the dialect, without creating anything
 	Begin  func() []Check
 }
 
-// Status is what became of a check.
+// Status is the outcome of a check. A check is skipped if its rule cannot be observed.
 type Status string
 
-// The statuses. What cannot be seen is skipped, with the reason.
 const (
 	Passed  Status = "passed"
 	Failed  Status = "failed"
 	Skipped Status = "skipped"
 )
 
-// Result is a check with its verdict.
+// Result is a check with its outcome.
 type Result struct {
 	ID      string   `json:"id"`
 	Says    string   `json:"says"`
@@ -66,26 +71,25 @@ type Result struct {
 	Cites   Citation `json:"cites"`
 	Status  Status   `json:"status"`
 	Reason  string   `json:"reason,omitempty"`
-	Sent    string   `json:"sent,omitempty"` // the request that showed a failure
-	Came    string   `json:"came,omitempty"` // its answer
+	Sent    string   `json:"sent,omitempty"` // the request that shows a failure
+	Came    string   `json:"came,omitempty"` // its response
 	Seconds float64  `json:"seconds"`
 }
 
-// Run does the checks of a suite in their order. An ended context leaves the rest skipped.
+// Run runs the wanted checks in order. When ctx ends, the rest is skipped.
 func (s Suite) Run(ctx context.Context, server *Server, wanted func(Check) bool, watch func(Result)) (results []Result) {
 	for _, c := range s.Begin() {
 		if !wanted(c) {
 			continue
 		}
-		r := c.on(ctx, server)
+		r := c.run(ctx, server)
 		watch(r)
 		results = append(results, r)
 	}
 	return results
 }
 
-// on does one check within the server's time limit.
-func (c Check) on(ctx context.Context, server *Server) Result {
+func (c Check) run(ctx context.Context, server *Server) Result {
 	r := Result{ID: c.ID, Says: c.Says, Level: c.Level, Cites: c.Cites, Status: Passed}
 	if ctx.Err() != nil {
 		r.Status, r.Reason = Skipped, "it was stopped before its end"
@@ -105,22 +109,21 @@ func (c Check) on(ctx context.Context, server *Server) Result {
 	return r
 }
 
-// verdict ends a talk: the first thing that is wrong, or why nothing can be seen.
+// verdict is the first failure of a talk, or why it was skipped.
 type verdict struct {
 	status     Status
 	reason     string
 	sent, came string
 }
 
-// Once is something that several checks look at and that is made once, by the first that needs it. The zero value is
-// ready.
+// Once is a value that several checks share. The first check that needs it creates it. The zero value is ready to use.
 type Once[T any] struct {
 	tried   bool
 	value   T
 	verdict *verdict
 }
 
-// Own returns the value to the check whose rule is that it can be made: that check fails where making it fails.
+// Own is for the check whose rule is that the value can be created. It fails if that fails.
 func (o *Once[T]) Own(t *Talk, make func(*Talk) T) T {
 	if t.Over() {
 		return o.value
@@ -134,7 +137,7 @@ func (o *Once[T]) Own(t *Talk, make func(*Talk) T) T {
 	return o.value
 }
 
-// Need returns the value to any other check, which is skipped, with what was seen then, where it cannot be made.
+// Need is for all other checks. It skips the check if the value cannot be created.
 func (o *Once[T]) Need(t *Talk, what string, make func(*Talk) T) T {
 	if t.Over() {
 		return o.value
@@ -146,8 +149,8 @@ func (o *Once[T]) Need(t *Talk, what string, make func(*Talk) T) T {
 	return v
 }
 
-// Asked asks the server, and reports whether it speaks the suite's dialect.
-func (s Suite) Asked(ctx context.Context, server *Server) bool {
+// SpokenBy reports whether a server speaks the suite's dialect.
+func (s Suite) SpokenBy(ctx context.Context, server *Server) bool {
 	t := server.Talk(ctx)
 	defer t.end()
 	return s.Speaks(t)

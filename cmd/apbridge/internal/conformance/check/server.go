@@ -6,37 +6,35 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 )
 
-// Limits of what is read of one answer and of one stream, in bytes, and of a stream in events.
 const (
-	maxBody   = 8 << 20
-	maxEvents = 10_000
+	maxBody        = 8 << 20 // bytes of one response or stream
+	maxEvents      = 10_000  // of one stream
+	cleanupTimeout = 10 * time.Second
 )
 
-// removal is how long taking one thing away may last.
-const removal = 10 * time.Second
-
-// Server is the server that checks are made against. Not for concurrent use.
+// Server is the checked server. Not for concurrent use.
 type Server struct {
-	Base    string        // URL without a slash at its end
-	Header  http.Header   // sent with every request; never told in a result
-	Agent   string        // that runs are made with; "" for the first that the server lists
+	Base    string        // URL without a trailing slash
+	Header  http.Header   // of every request; never part of a result
+	Agent   string        // the agent of runs; "" means the first that the server lists
 	Timeout time.Duration // of one check
 
 	client  *http.Client
 	denied  bool
-	remains []remains
+	created []created
 }
 
-// Denied reports whether the server has refused any request for want of rights.
+// Denied reports whether the server has answered a request with 401 or 403.
 func (s *Server) Denied() bool { return s.denied }
 
-// Reach makes sure that a server answers, whatever it answers.
-func (s *Server) Reach(ctx context.Context, patience time.Duration) error {
+// Reach fails if the server does not answer at all.
+func (s *Server) Reach(ctx context.Context, timeout time.Duration) error {
 	before := s.Timeout
-	s.Timeout = min(patience, before)
+	s.Timeout = min(timeout, before)
 	defer func() { s.Timeout = before }()
 	t := s.Talk(ctx)
 	defer t.end()
@@ -47,13 +45,13 @@ func (s *Server) Reach(ctx context.Context, patience time.Duration) error {
 	return res.Body.Close()
 }
 
-// remains is something that a check made and that is to be removed.
-type remains struct {
+// created is an object that a check has created, with the request that deletes it.
+type created struct {
 	what   string
 	remove Request
 }
 
-// Talk returns a Talk for the requests of one check.
+// Talk returns a Talk for one check.
 func (s *Server) Talk(ctx context.Context) *Talk {
 	if s.client == nil {
 		s.client = &http.Client{
@@ -65,18 +63,18 @@ func (s *Server) Talk(ctx context.Context) *Talk {
 	return &Talk{server: s, ctx: ctx, end: stop}
 }
 
-// errLate is why the context of a check ended.
+// errLate is the cause of a context that ended at the time limit.
 var errLate = errors.New("time limit")
 
-// Clean removes what the checks made, the newest first, also after ctx has ended. It returns what could not be removed.
+// Clean deletes what the checks have created, newest first, also after ctx has ended. It returns what is left.
 func (s *Server) Clean(ctx context.Context) (left []string) {
 	ctx = context.WithoutCancel(ctx)
-	for i := len(s.remains) - 1; i >= 0; i-- {
-		if err := s.remove(ctx, s.remains[i].remove); err != nil {
-			left = append(left, fmt.Sprintf("%s: %v", s.remains[i].what, err))
+	for _, c := range slices.Backward(s.created) {
+		if err := s.remove(ctx, c.remove); err != nil {
+			left = append(left, fmt.Sprintf("%s: %v", c.what, err))
 		}
 	}
-	s.remains = nil
+	s.created = nil
 	if s.client != nil {
 		s.client.CloseIdleConnections()
 	}
@@ -84,7 +82,7 @@ func (s *Server) Clean(ctx context.Context) (left []string) {
 }
 
 func (s *Server) remove(ctx context.Context, r Request) error {
-	ctx, stop := context.WithTimeout(ctx, removal)
+	ctx, stop := context.WithTimeout(ctx, cleanupTimeout)
 	defer stop()
 	req, err := r.build(ctx, s)
 	if err != nil {

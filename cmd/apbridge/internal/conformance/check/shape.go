@@ -2,26 +2,27 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 )
 
-// Shape returns what is wrong with a JSON value at a path; "" for nothing. The documents' schemas are written as such.
+// Shape is a schema: it returns the fault of a JSON value at a path, or "".
 type Shape func(v any, at string) string
 
-// Members are an object's members with their shapes.
+// Members maps names to shapes.
 type Members map[string]Shape
 
-// Object returns the shape of an object that has the required members and may have the optional ones and any others.
+// Object returns the shape of an object with the required members. It may have others; the optional ones must fit.
 func Object(required, optional Members) Shape {
 	return func(v any, at string) string {
 		o, ok := v.(map[string]any)
 		if !ok {
 			return wants(at, "an object", v)
 		}
-		for _, name := range sortedNames(required) {
+		for _, name := range slices.Sorted(maps.Keys(required)) {
 			member, there := o[name]
 			if !there {
 				return inside(at, name) + ": it is missing"
@@ -30,7 +31,7 @@ func Object(required, optional Members) Shape {
 				return wrong
 			}
 		}
-		for _, name := range sortedNames(optional) {
+		for _, name := range slices.Sorted(maps.Keys(optional)) {
 			if member, there := o[name]; there {
 				if wrong := optional[name](member, inside(at, name)); wrong != "" {
 					return wrong
@@ -41,15 +42,6 @@ func Object(required, optional Members) Shape {
 	}
 }
 
-func sortedNames(m Members) []string {
-	var names []string
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
 func inside(at, name string) string {
 	if at == "" {
 		return name
@@ -57,7 +49,7 @@ func inside(at, name string) string {
 	return at + "." + name
 }
 
-// List returns the shape of a list of values of a shape.
+// List returns the shape of a list.
 func List(of Shape) Shape {
 	return func(v any, at string) string {
 		list, ok := v.([]any)
@@ -73,7 +65,7 @@ func List(of Shape) Shape {
 	}
 }
 
-// OrNull returns a shape that takes null, too.
+// OrNull returns a shape that also accepts null.
 func OrNull(s Shape) Shape {
 	return func(v any, at string) string {
 		if v == nil {
@@ -83,7 +75,7 @@ func OrNull(s Shape) Shape {
 	}
 }
 
-// Either returns a shape that takes what one of two shapes takes; the second one words what is wrong.
+// Either returns a shape that accepts what one of two shapes accepts. Faults are those of the second.
 func Either(one, other Shape) Shape {
 	return func(v any, at string) string {
 		if one(v, at) == "" {
@@ -93,10 +85,10 @@ func Either(one, other Shape) Shape {
 	}
 }
 
-// Any is a shape that takes everything.
+// Any accepts everything.
 func Any(any, string) string { return "" }
 
-// Text is a shape that takes a string.
+// Text accepts strings.
 func Text(v any, at string) string {
 	if _, ok := v.(string); !ok {
 		return wants(at, "a text", v)
@@ -104,7 +96,7 @@ func Text(v any, at string) string {
 	return ""
 }
 
-// Flag is a shape that takes true and false.
+// Flag accepts true and false.
 func Flag(v any, at string) string {
 	if _, ok := v.(bool); !ok {
 		return wants(at, "true or false", v)
@@ -112,7 +104,7 @@ func Flag(v any, at string) string {
 	return ""
 }
 
-// Integer is a shape that takes a number without a fraction.
+// Integer accepts numbers without a fraction.
 func Integer(v any, at string) string {
 	if n, ok := v.(float64); !ok || n != float64(int64(n)) {
 		return wants(at, "an integer", v)
@@ -122,7 +114,7 @@ func Integer(v any, at string) string {
 
 var uuidForm = regexp.MustCompile(`^(?i)[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$`)
 
-// UUID is a shape that takes a UUID in its usual form.
+// UUID accepts UUIDs in their usual form.
 func UUID(v any, at string) string {
 	if s, ok := v.(string); !ok || !uuidForm.MatchString(s) {
 		return wants(at, "a UUID", v)
@@ -130,7 +122,7 @@ func UUID(v any, at string) string {
 	return ""
 }
 
-// Time is a shape that takes a date-time of RFC 3339.
+// Time accepts a date-time of RFC 3339.
 func Time(v any, at string) string {
 	s, _ := v.(string)
 	if _, err := time.Parse(time.RFC3339Nano, strings.ToUpper(s)); err != nil {
@@ -139,7 +131,7 @@ func Time(v any, at string) string {
 	return ""
 }
 
-// OneOf returns a shape that takes these texts alone.
+// OneOf returns a shape that accepts only these strings.
 func OneOf(words ...string) Shape {
 	return func(v any, at string) string {
 		if s, ok := v.(string); !ok || !slices.Contains(words, s) {
@@ -149,7 +141,7 @@ func OneOf(words ...string) Shape {
 	}
 }
 
-// AnObject takes any object.
+// AnObject accepts any object.
 var AnObject = Object(nil, nil)
 
 func wants(at, what string, v any) string {

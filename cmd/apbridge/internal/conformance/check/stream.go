@@ -10,22 +10,22 @@ import (
 	"github.com/apbridge/apbridge/adapter/sse"
 )
 
-// Event is one event of a stream. Data is nil where it is no JSON.
+// Event is one event of a stream. Data is nil unless it is JSON.
 type Event struct {
 	Name, ID string
 	Data     any
 	JSON     bool // the data is JSON
 }
 
-// Stream is the answer to a request for events, read to its end or until enough was seen.
+// Stream is an event stream, read to its end or until enough returned true.
 type Stream struct {
 	Answer
 	Events []Event
-	Ended  bool // the server ended it
+	Ended  bool // the server has ended it
 }
 
-// Stream sends a request and reads events until enough says so or the stream ends. A nil enough waits for the end. An
-// answer that is no stream has no events.
+// Stream sends a request and reads events until enough returns true or the stream ends. enough may be nil. A response
+// of another type has no events.
 func (t *Talk) Stream(r Request, enough func(Event) bool) Stream {
 	if r.Header == nil {
 		r.Header = map[string]string{"Accept": "text/event-stream"}
@@ -37,7 +37,7 @@ func (t *Talk) Stream(r Request, enough func(Event) bool) Stream {
 	defer res.Body.Close()
 	s := Stream{Answer: Answer{talk: t, Status: res.StatusCode, Header: res.Header}}
 	if media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); media != "text/event-stream" || res.StatusCode != http.StatusOK {
-		s.Body, _ = io.ReadAll(io.LimitReader(res.Body, maxBody)) // for the result alone
+		s.Body, _ = io.ReadAll(io.LimitReader(res.Body, maxBody)) // only for the result
 		t.last.came = described(res, s.Body)
 		return s
 	}
@@ -45,7 +45,7 @@ func (t *Talk) Stream(r Request, enough func(Event) bool) Stream {
 	return s
 }
 
-// Opened sends a request and reads no more than the head of the answer: the body may never end.
+// Opened sends a request and reads only the header of the response: the body may never end.
 func (t *Talk) Opened(r Request) Answer {
 	res := t.open(r)
 	if res == nil {
@@ -56,9 +56,8 @@ func (t *Talk) Opened(r Request) Answer {
 	return Answer{talk: t, Status: res.StatusCode, Header: res.Header, shown: t.last}
 }
 
-// read takes the events of a stream.
 func (t *Talk) read(res *http.Response, s *Stream, enough func(Event) bool) {
-	body := &seen{from: io.LimitReader(res.Body, maxBody)}
+	body := &tailReader{from: io.LimitReader(res.Body, maxBody)}
 	defer func() { t.last.came = described(res, body.tail()) }()
 	events := sse.NewReader(body, maxBody)
 	for {
@@ -93,14 +92,14 @@ func eventOf(e sse.Event) Event {
 	return event
 }
 
-// seen remembers the end of what was read.
-type seen struct {
+// tailReader keeps the last bytes that were read.
+type tailReader struct {
 	from  io.Reader
 	total int
 	last  []byte
 }
 
-func (s *seen) Read(p []byte) (int, error) {
+func (s *tailReader) Read(p []byte) (int, error) {
 	n, err := s.from.Read(p)
 	s.total += n
 	const most = 240
@@ -111,7 +110,7 @@ func (s *seen) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (s *seen) tail() []byte { return s.last }
+func (s *tailReader) tail() []byte { return s.last }
 
 // Names returns the names of the events in their order.
 func (s Stream) Names() (names []string) {
@@ -121,7 +120,7 @@ func (s Stream) Names() (names []string) {
 	return names
 }
 
-// First returns the first event of a name; false where there is none.
+// First returns the first event with a name.
 func (s Stream) First(name string) (Event, bool) {
 	for _, e := range s.Events {
 		if e.Name == name {
@@ -131,8 +130,7 @@ func (s Stream) First(name string) (Event, bool) {
 	return Event{}, false
 }
 
-// Events posts a value as JSON and reads the events that answer it, to their end. Another answer than a stream ends the
-// check.
+// Events posts a value as JSON and reads the event stream to its end. It fails the check on a response of another type.
 func (t *Talk) Events(path string, body any) Stream {
 	text, err := json.Marshal(body)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"unicode/utf8"
 )
 
-// Request is sent once, as it is.
+// Request is sent once and unchanged.
 type Request struct {
-	Method, Path string // the path with its query, below the server's URL
-	Type         string // content type; "" for JSON where there is a body
+	Method, Path string // the path below the server's URL, with its query
+	Type         string // content type; "" means JSON if there is a body
 	Body         string
 	Header       map[string]string
 }
@@ -41,47 +41,46 @@ func (r Request) build(ctx context.Context, s *Server) (*http.Request, error) {
 	return req, nil
 }
 
-// Talk is the requests of one check. The first thing that is wrong ends it: after that nothing is sent, and answers are
-// empty. Not for concurrent use.
+// Talk sends the requests of one check. After Fail or Skip it sends nothing more and answers are empty, so that a check
+// need not test for errors between its requests. Not for concurrent use.
 type Talk struct {
 	server  *Server
-	ctx     context.Context //nolint:containedctx // a talk is one call
+	ctx     context.Context //nolint:containedctx // a Talk lives as long as one call
 	end     context.CancelFunc
 	verdict *verdict
 	last    exchange
 }
 
-// exchange is a request and its answer, as results show them.
+// exchange is a request and its response as results show them.
 type exchange struct{ sent, came string }
 
-// Agent returns the agent that the command line names; "" for none.
+// Agent returns the agent named on the command line, or "".
 func (t *Talk) Agent() string { return t.server.Agent }
 
-// Over reports whether the check has its verdict, as after Fail and Skip: nothing more is sent then.
+// Over reports whether the check has failed or was skipped.
 func (t *Talk) Over() bool { return t.verdict != nil }
 
-// Fail ends the check: the rule is not kept. The last request and its answer show it.
+// Fail fails the check, with the last request and its response. Only the first call of Fail or Skip counts.
 func (t *Talk) Fail(format string, args ...any) {
 	if t.verdict == nil {
 		t.verdict = &verdict{status: Failed, reason: fmt.Sprintf(format, args...), sent: t.last.sent, came: t.last.came}
 	}
 }
 
-// Skip ends the check: it cannot be seen whether the rule is kept.
+// Skip skips the check: its rule cannot be observed.
 func (t *Talk) Skip(format string, args ...any) {
 	if t.verdict == nil {
 		t.verdict = &verdict{status: Skipped, reason: fmt.Sprintf(format, args...)}
 	}
 }
 
-// Remove has Server.Clean send a request that removes something, when all checks are made.
+// Remove makes Server.Clean send a request that deletes an object.
 func (t *Talk) Remove(what string, r Request) {
 	if !t.Over() {
-		t.server.remains = append(t.server.remains, remains{what, r})
+		t.server.created = append(t.server.created, created{what, r})
 	}
 }
 
-// Get sends a GET.
 func (t *Talk) Get(path string) Answer { return t.Send(Request{Method: http.MethodGet, Path: path}) }
 
 // Delete sends a DELETE without a body.
@@ -92,7 +91,7 @@ func (t *Talk) Delete(path string) Answer {
 // Post sends a value as JSON.
 func (t *Talk) Post(path string, body any) Answer { return t.Put(http.MethodPost, path, body) }
 
-// Put sends a value as JSON by any method.
+// Put sends a value as JSON with any method.
 func (t *Talk) Put(method, path string, body any) Answer {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -101,7 +100,7 @@ func (t *Talk) Put(method, path string, body any) Answer {
 	return t.Send(Request{Method: method, Path: path, Body: string(text)})
 }
 
-// Send sends a request and reads its answer.
+// Send sends a request and reads the response.
 func (t *Talk) Send(r Request) Answer {
 	res := t.open(r)
 	if res == nil {
@@ -121,7 +120,7 @@ func (t *Talk) Send(r Request) Answer {
 	return a
 }
 
-// open sends a request; nil when there is no answer, or nothing was sent.
+// open sends a request. It returns nil if there is no response or the check is over.
 func (t *Talk) open(r Request) *http.Response {
 	if t.Over() {
 		return nil
@@ -141,7 +140,7 @@ func (t *Talk) open(r Request) *http.Response {
 	return res
 }
 
-// why returns of an error what a reader needs: of the time limit its length.
+// why describes an error for people, without the server's URL.
 func (t *Talk) why(err error) string {
 	if errors.Is(context.Cause(t.ctx), errLate) {
 		return fmt.Sprintf("the time limit of %v for one check has passed", t.server.Timeout)
@@ -149,13 +148,13 @@ func (t *Talk) why(err error) string {
 	return strings.ReplaceAll(err.Error(), t.server.Base, "")
 }
 
-// described is an answer on one line.
+// described summarizes a response on one line.
 func described(res *http.Response, body []byte) string {
 	kind, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";")
 	return strings.Join(strings.Fields(fmt.Sprintf("%d %s %s", res.StatusCode, printable(kind), excerpt(string(body)))), " ")
 }
 
-// excerpt is the beginning of a text, on one line and safe for a terminal.
+// excerpt returns the beginning of a text on one line, safe for a terminal.
 func excerpt(text string) string {
 	const most = 300
 	if len(text) <= most {
@@ -168,7 +167,7 @@ func excerpt(text string) string {
 	return printable(text[:cut]) + "…"
 }
 
-// printable has no control characters and no invalid UTF-8.
+// printable replaces control characters and invalid UTF-8.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

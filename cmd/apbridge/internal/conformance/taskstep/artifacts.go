@@ -11,37 +11,37 @@ import (
 const (
 	artifactsOf = tasks + "/{task_id}/artifacts"
 	artifactOf  = artifactsOf + "/{artifact_id}"
-	// The file that is uploaded. Its bytes are none of UTF-8, so that a server that reads it as text is seen.
+	// The uploaded file is not UTF-8, to reveal a server that reads it as text.
 	fileName, fileFolder = "checked.bin", "given"
 	fileBytes            = "checked\x00\xff\r\n"
 )
 
-func (s *suite) send(t *check.Talk) check.Answer {
+func (s *v1Suite) send(t *check.Talk) check.Answer {
 	a := t.Send(upload(s.aTask(t))).Is(http.StatusOK).Fits(artifact)
 	a.ID("artifact_id")
 	return a
 }
 
-func (s *suite) anUpload(t *check.Talk) check.Answer {
+func (s *v1Suite) anUpload(t *check.Talk) check.Answer {
 	return s.upload.Need(t, "artifact", s.send)
 }
 
-// upload is the form that brings the file to a task. Its parts are in the order of AutoGPT's client.
+// upload sends its parts in the order of AutoGPT's client.
 func upload(task string) check.Request {
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
-	_ = form.WriteField("relative_path", fileFolder) // a buffer takes everything
+	_ = form.WriteField("relative_path", fileFolder) // a buffer never fails
 	part, _ := form.CreateFormFile("file", fileName)
 	_, _ = part.Write([]byte(fileBytes))
 	_ = form.Close()
 	return check.Request{Method: http.MethodPost, Path: tasks + "/" + task + "/artifacts", Type: form.FormDataContentType(), Body: body.String()}
 }
 
-func (s *suite) artifactChecks() []check.Check {
+func (s *v1Suite) artifactChecks() []check.Check {
 	return append([]check.Check{
-		{ID: "v1.artifact.upload", Level: check.Must, Says: "A file can be uploaded, and is answered as an Artifact.", Cites: cites("POST " + artifactsOf + ", 200; schema Artifact"),
+		{ID: "v1.artifact.upload", Level: check.Must, Says: "A file can be uploaded, and is answered as an Artifact.", Cites: v1Doc.At("POST " + artifactsOf + ", 200; schema Artifact"),
 			Run: func(t *check.Talk) { s.upload.Own(t, s.send) }},
-		{ID: "v1.artifact.upload.name", Level: check.Must, Says: "An uploaded file keeps its name, and is not of the agent's making.", Cites: cites("schema Artifact, file_name and agent_created"),
+		{ID: "v1.artifact.upload.name", Level: check.Must, Says: "An uploaded file keeps its name, and is not of the agent's making.", Cites: v1Doc.At("schema Artifact, file_name and agent_created"),
 			Run: func(t *check.Talk) {
 				a := s.anUpload(t).In(t)
 				if t.Over() {
@@ -51,31 +51,30 @@ func (s *suite) artifactChecks() []check.Check {
 					t.Fail("file_name is %q and agent_created %v", a.Text("file_name"), a.At("agent_created"))
 				}
 			}},
-		{ID: "v1.artifact.upload.path", Level: check.Should, Says: "An uploaded file keeps its relative_path.", Cites: cites("schemas ArtifactUpload and Artifact, relative_path"),
+		{ID: "v1.artifact.upload.path", Level: check.Should, Says: "An uploaded file keeps its relative_path.", Cites: v1Doc.At("schemas ArtifactUpload and Artifact, relative_path"),
 			Run: func(t *check.Talk) {
 				a := s.anUpload(t).In(t)
 				if path := a.Text("relative_path"); !t.Over() && path != fileFolder && path != fileFolder+"/" && path != fileFolder+"/"+fileName {
 					t.Fail("relative_path is %q, not %q", path, fileFolder)
 				}
 			}},
-		{ID: "v1.artifact.upload.unknown", Level: check.Must, Says: "An upload to an unknown task is answered 404 with a message.", Cites: cites("POST " + artifactsOf + ", 404; response NotFound"),
+		{ID: "v1.artifact.upload.unknown", Level: check.Must, Says: "An upload to an unknown task is answered 404 with a message.", Cites: v1Doc.At("POST " + artifactsOf + ", 404; response NotFound"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				t.Send(upload(nobody)).Is(http.StatusNotFound).Fits(notFound)
 			}},
-		{ID: "v1.artifact.download", Level: check.Must, Says: "A file comes back with the bytes that it was uploaded with.", Cites: cites("GET " + artifactOf + ", 200"),
+		{ID: "v1.artifact.download", Level: check.Must, Says: "A file comes back with the bytes that it was uploaded with.", Cites: v1Doc.At("GET " + artifactOf + ", 200"),
 			Run: func(t *check.Talk) {
 				if a := s.download(t); !t.Over() && string(a.Body) != fileBytes {
 					t.Fail("%d bytes came, and they are not the %d that were sent", len(a.Body), len(fileBytes))
 				}
 			}},
-		{ID: "v1.artifact.download.type", Level: check.Must, Says: "A file is sent as application/octet-stream.", Cites: cites("GET " + artifactOf + ", 200, content"),
+		{ID: "v1.artifact.download.type", Level: check.Must, Says: "A file is sent as application/octet-stream.", Cites: v1Doc.At("GET " + artifactOf + ", 200, content"),
 			Run: func(t *check.Talk) { s.download(t).Typed("application/octet-stream") }},
 	}, s.artifactReadChecks()...)
 }
 
-// download gets the file that was uploaded.
-func (s *suite) download(t *check.Talk) check.Answer {
+func (s *v1Suite) download(t *check.Talk) check.Answer {
 	up := s.anUpload(t).In(t)
 	if t.Over() {
 		return up
@@ -83,13 +82,13 @@ func (s *suite) download(t *check.Talk) check.Answer {
 	return t.Get(tasks + "/" + s.aTask(t) + "/artifacts/" + up.Text("artifact_id")).Is(http.StatusOK)
 }
 
-func (s *suite) artifactReadChecks() []check.Check {
+func (s *v1Suite) artifactReadChecks() []check.Check {
 	return []check.Check{
-		{ID: "v1.artifact.download.unknown", Level: check.Must, Says: "An unknown artifact is answered 404 with a message.", Cites: cites("GET " + artifactOf + ", 404; response NotFound"),
+		{ID: "v1.artifact.download.unknown", Level: check.Must, Says: "An unknown artifact is answered 404 with a message.", Cites: v1Doc.At("GET " + artifactOf + ", 404; response NotFound"),
 			Run: func(t *check.Talk) {
 				t.Get(tasks + "/" + s.aTask(t) + "/artifacts/" + nobody).Is(http.StatusNotFound).Fits(notFound)
 			}},
-		{ID: "v1.artifact.list", Level: check.Must, Says: "The artifacts of a task are listed, with a pagination.", Cites: cites("GET " + artifactsOf + ", 200; schema TaskArtifactsListResponse"),
+		{ID: "v1.artifact.list", Level: check.Must, Says: "The artifacts of a task are listed, with a pagination.", Cites: v1Doc.At("GET " + artifactsOf + ", 200; schema TaskArtifactsListResponse"),
 			Run: func(t *check.Talk) {
 				up := s.anUpload(t).In(t)
 				a := t.Get(tasks + "/" + s.aTask(t) + "/artifacts").Is(http.StatusOK).Fits(page("artifacts", named("artifact_id")))
@@ -97,16 +96,16 @@ func (s *suite) artifactReadChecks() []check.Check {
 					t.Fail("the artifact that was uploaded is not in it")
 				}
 			}},
-		{ID: "v1.artifact.list.unknown", Level: check.Must, Says: "The artifacts of an unknown task are answered 404 with a message.", Cites: cites("GET " + artifactsOf + ", 404; response NotFound"),
+		{ID: "v1.artifact.list.unknown", Level: check.Must, Says: "The artifacts of an unknown task are answered 404 with a message.", Cites: v1Doc.At("GET " + artifactsOf + ", 404; response NotFound"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				t.Get(tasks + "/" + nobody + "/artifacts").Is(http.StatusNotFound).Fits(notFound)
 			}},
-		{ID: "v1.artifact.made", Level: check.Must, Says: "The files that a step made can be downloaded.", Cites: cites("schema Step, artifacts; GET " + artifactOf + ", 200"), Run: s.madeFiles},
+		{ID: "v1.artifact.made", Level: check.Must, Says: "The files that a step made can be downloaded.", Cites: v1Doc.At("schema Step, artifacts; GET " + artifactOf + ", 200"), Run: s.madeFiles},
 	}
 }
 
-func (s *suite) madeFiles(t *check.Talk) {
+func (s *v1Suite) madeFiles(t *check.Talk) {
 	d := s.aDrive(t)
 	found := 0
 	for _, a := range d.steps {

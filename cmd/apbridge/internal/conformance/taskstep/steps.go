@@ -11,11 +11,11 @@ const (
 	stepOf  = stepsOf + "/{step_id}"
 )
 
-func (s *suite) stepChecks() []check.Check {
+func (s *v1Suite) stepChecks() []check.Check {
 	return append([]check.Check{
-		{ID: "v1.step.execute", Level: check.Must, Says: "A step is executed without a body.", Cites: cites("POST " + stepsOf + ", 200; requestBody, which is not required; schema Step, step_id"),
+		{ID: "v1.step.execute", Level: check.Must, Says: "A step is executed without a body.", Cites: v1Doc.At("POST " + stepsOf + ", 200; requestBody, which is not required; schema Step, step_id"),
 			Run: func(t *check.Talk) { s.driven.Own(t, s.drive) }},
-		{ID: "v1.step.execute.schema", Level: check.Must, Says: "The answer to a step is a Step.", Cites: cites("POST " + stepsOf + ", 200; schema Step"),
+		{ID: "v1.step.execute.schema", Level: check.Must, Says: "The answer to a step is a Step.", Cites: v1Doc.At("POST " + stepsOf + ", 200; schema Step"),
 			Run: func(t *check.Talk) {
 				for _, a := range s.aDrive(t).steps {
 					if a = a.In(t); !t.Over() {
@@ -23,7 +23,7 @@ func (s *suite) stepChecks() []check.Check {
 					}
 				}
 			}},
-		{ID: "v1.step.task", Level: check.Must, Says: "A step has the id of its task.", Cites: cites("schema Step, task_id"),
+		{ID: "v1.step.task", Level: check.Must, Says: "A step has the id of its task.", Cites: v1Doc.At("schema Step, task_id"),
 			Run: func(t *check.Talk) {
 				d := s.aDrive(t)
 				for _, a := range d.steps {
@@ -32,7 +32,7 @@ func (s *suite) stepChecks() []check.Check {
 					}
 				}
 			}},
-		{ID: "v1.step.ids", Level: check.Must, Says: "No two steps of a task have one id.", Cites: cites("schema Step, step_id; GET " + stepOf),
+		{ID: "v1.step.ids", Level: check.Must, Says: "No two steps of a task have one id.", Cites: v1Doc.At("schema Step, step_id; GET " + stepOf),
 			Run: func(t *check.Talk) {
 				had := map[string]bool{}
 				for _, a := range s.aDrive(t).steps {
@@ -43,7 +43,7 @@ func (s *suite) stepChecks() []check.Check {
 					}
 				}
 			}},
-		{ID: "v1.step.completed", Level: check.Should, Says: "A step that was executed is completed.", Cites: cites("POST " + stepsOf + ", 200, description; schema Step, status"),
+		{ID: "v1.step.completed", Level: check.Should, Says: "A step that was executed is completed.", Cites: v1Doc.At("POST " + stepsOf + ", 200, description; schema Step, status"),
 			Run: func(t *check.Talk) {
 				for _, a := range s.aDrive(t).steps {
 					if status := a.In(t).Text("status"); status != "completed" && !t.Over() {
@@ -51,19 +51,19 @@ func (s *suite) stepChecks() []check.Check {
 					}
 				}
 			}},
-		{ID: "v1.step.last", Level: check.Should, Says: "A step says that it is the last.", Cites: cites("schema Step, is_last"),
+		{ID: "v1.step.last", Level: check.Should, Says: "A step says that it is the last.", Cites: v1Doc.At("schema Step, is_last"),
 			Run: func(t *check.Talk) {
 				steps := s.aDrive(t).steps
 				if !t.Over() && steps[len(steps)-1].At("is_last") != true {
 					t.Skip("the agent had not ended after %d steps", len(steps))
 				}
 			}},
-		{ID: "v1.step.input", Level: check.Must, Says: "A step takes an input.", Cites: cites("POST " + stepsOf + ", 200; schema StepRequestBody"),
+		{ID: "v1.step.input", Level: check.Must, Says: "A step takes an input.", Cites: v1Doc.At("POST " + stepsOf + ", 200; schema StepRequestBody"),
 			Run: func(t *check.Talk) {
 				s.aDrive(t)
 				t.Send(step(s.aTask(t), `{"input":"`+prompt+`"}`)).Is(http.StatusOK).ID("step_id")
 			}},
-		{ID: "v1.step.unknown-task", Level: check.Must, Says: "A step of an unknown task is answered 404 with a message.", Cites: cites("POST " + stepsOf + ", 404; response NotFound"),
+		{ID: "v1.step.unknown-task", Level: check.Must, Says: "A step of an unknown task is answered 404 with a message.", Cites: v1Doc.At("POST " + stepsOf + ", 404; response NotFound"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				t.Send(step(nobody, "")).Is(http.StatusNotFound).Fits(notFound)
@@ -71,11 +71,11 @@ func (s *suite) stepChecks() []check.Check {
 	}, s.stepReadChecks()...)
 }
 
-func (s *suite) stepReadChecks() []check.Check {
+func (s *v1Suite) stepReadChecks() []check.Check {
 	return []check.Check{
-		{ID: "v1.step.list", Level: check.Must, Says: "The steps of a task are listed, with a pagination.", Cites: cites("GET " + stepsOf + ", 200; schema TaskStepsListResponse"),
+		{ID: "v1.step.list", Level: check.Must, Says: "The steps of a task are listed, with a pagination.", Cites: v1Doc.At("GET " + stepsOf + ", 200; schema TaskStepsListResponse"),
 			Run: func(t *check.Talk) { s.steps.Own(t, s.listSteps) }},
-		{ID: "v1.step.list.size", Level: check.Must, Says: "A page of steps has no more than page_size.", Cites: cites("GET " + stepsOf + ", parameter page_size"),
+		{ID: "v1.step.list.size", Level: check.Must, Says: "A page of steps has no more than page_size.", Cites: v1Doc.At("GET " + stepsOf + ", parameter page_size"),
 			Run: func(t *check.Talk) {
 				s.steps.Need(t, "list of steps", s.listSteps)
 				d := s.aDrive(t)
@@ -87,12 +87,12 @@ func (s *suite) stepReadChecks() []check.Check {
 					t.Fail("page_size=1: there are %d steps", n)
 				}
 			}},
-		{ID: "v1.step.list.unknown", Level: check.Must, Says: "The steps of an unknown task are answered 404 with a message.", Cites: cites("GET " + stepsOf + ", 404; response NotFound"),
+		{ID: "v1.step.list.unknown", Level: check.Must, Says: "The steps of an unknown task are answered 404 with a message.", Cites: v1Doc.At("GET " + stepsOf + ", 404; response NotFound"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				t.Get(tasks + "/" + nobody + "/steps").Is(http.StatusNotFound).Fits(notFound)
 			}},
-		{ID: "v1.step.get", Level: check.Must, Says: "A step is found by its id.", Cites: cites("GET " + stepOf + ", 200; schema Step"),
+		{ID: "v1.step.get", Level: check.Must, Says: "A step is found by its id.", Cites: v1Doc.At("GET " + stepOf + ", 200; schema Step"),
 			Run: func(t *check.Talk) {
 				d := s.aDrive(t)
 				if t.Over() {
@@ -103,15 +103,15 @@ func (s *suite) stepReadChecks() []check.Check {
 					t.Fail("the step_id is %q, not %q", a.Text("step_id"), id)
 				}
 			}},
-		{ID: "v1.step.get.unknown", Level: check.Must, Says: "An unknown step is answered 404 with a message.", Cites: cites("GET " + stepOf + ", 404; response NotFound"),
+		{ID: "v1.step.get.unknown", Level: check.Must, Says: "An unknown step is answered 404 with a message.", Cites: v1Doc.At("GET " + stepOf + ", 404; response NotFound"),
 			Run: func(t *check.Talk) {
 				t.Get(tasks + "/" + s.aTask(t) + "/steps/" + nobody).Is(http.StatusNotFound).Fits(notFound)
 			}},
 	}
 }
 
-// listSteps lists the steps of the task that was driven.
-func (s *suite) listSteps(t *check.Talk) check.Answer {
+// listSteps lists the steps of the driven task.
+func (s *v1Suite) listSteps(t *check.Talk) check.Answer {
 	d := s.aDrive(t)
 	a := t.Get(tasks + "/" + d.task + "/steps").Is(http.StatusOK).Fits(page("steps", named("step_id")))
 	if t.Over() {

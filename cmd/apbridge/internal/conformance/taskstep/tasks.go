@@ -7,30 +7,30 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/check"
 )
 
-func (s *suite) taskChecks() []check.Check {
+func (s *v1Suite) taskChecks() []check.Check {
 	return []check.Check{
-		{ID: "v1.task.create", Level: check.Must, Says: "A task can be made.", Cites: cites("POST " + tasks + ", 200; schema Task, task_id"),
+		{ID: "v1.task.create", Level: check.Must, Says: "A task can be made.", Cites: v1Doc.At("POST " + tasks + ", 200; schema Task, task_id"),
 			Run: func(t *check.Talk) { s.task.Own(t, s.make) }},
-		{ID: "v1.task.create.schema", Level: check.Must, Says: "The answer to a new task is a Task.", Cites: cites("POST " + tasks + ", 200; schema Task"),
+		{ID: "v1.task.create.schema", Level: check.Must, Says: "The answer to a new task is a Task.", Cites: v1Doc.At("POST " + tasks + ", 200; schema Task"),
 			Run: func(t *check.Talk) { s.task.Need(t, "task", s.make).In(t).Fits(taskShape) }},
-		{ID: "v1.task.create.json", Level: check.Must, Says: "The answer to a new task is application/json.", Cites: cites("POST " + tasks + ", 200, content"),
+		{ID: "v1.task.create.json", Level: check.Must, Says: "The answer to a new task is application/json.", Cites: v1Doc.At("POST " + tasks + ", 200, content"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				t.Post(tasks, map[string]any{"input": prompt}).Is(http.StatusOK).Typed("application/json")
 			}},
-		{ID: "v1.task.create.empty", Level: check.Must, Says: "A task needs no input.", Cites: cites("schema TaskRequestBody, which requires no property"),
+		{ID: "v1.task.create.empty", Level: check.Must, Says: "A task needs no input.", Cites: v1Doc.At("schema TaskRequestBody, which requires no property"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				t.Post(tasks, map[string]any{}).Is(http.StatusOK).ID("task_id")
 			}},
-		{ID: "v1.task.get", Level: check.Must, Says: "A task is found by its id.", Cites: cites("GET " + tasks + "/{task_id}, 200; schema Task"),
+		{ID: "v1.task.get", Level: check.Must, Says: "A task is found by its id.", Cites: v1Doc.At("GET " + tasks + "/{task_id}, 200; schema Task"),
 			Run: func(t *check.Talk) {
 				id := s.aTask(t)
 				if a := t.Get(tasks + "/" + id).Is(http.StatusOK); a.Text("task_id") != id {
 					t.Fail("the task_id is %q, not %q", a.Text("task_id"), id)
 				}
 			}},
-		{ID: "v1.task.get.input", Level: check.Should, Says: "A task has the input and the additional_input that it was made with.", Cites: cites("schema Task, allOf TaskRequestBody"),
+		{ID: "v1.task.get.input", Level: check.Should, Says: "A task has the input and the additional_input that it was made with.", Cites: v1Doc.At("schema Task, allOf TaskRequestBody"),
 			Run: func(t *check.Talk) {
 				a := t.Get(tasks + "/" + s.aTask(t)).Is(http.StatusOK)
 				if a.Text("input") != prompt {
@@ -40,7 +40,7 @@ func (s *suite) taskChecks() []check.Check {
 					t.Fail("additional_input does not have what was sent")
 				}
 			}},
-		{ID: "v1.task.get.unknown", Level: check.Must, Says: "An unknown task is answered 404 with a message.", Cites: cites("GET " + tasks + "/{task_id}, 404; response NotFound"),
+		{ID: "v1.task.get.unknown", Level: check.Must, Says: "An unknown task is answered 404 with a message.", Cites: v1Doc.At("GET " + tasks + "/{task_id}, 404; response NotFound"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				t.Get(tasks + "/" + nobody).Is(http.StatusNotFound).Fits(notFound)
@@ -48,14 +48,13 @@ func (s *suite) taskChecks() []check.Check {
 	}
 }
 
-// twoTasks makes sure that there are two.
-func (s *suite) twoTasks(t *check.Talk) {
+func (s *v1Suite) twoTasks(t *check.Talk) {
 	s.aTask(t)
 	s.second.Need(t, "second task", s.make)
 }
 
-// pages are the first two pages of one task each. Where others make tasks meanwhile, nothing can be said of them.
-func (s *suite) pages(t *check.Talk) []check.Answer {
+// pages returns the first two pages of one task each. It skips the check if other clients created tasks meanwhile.
+func (s *v1Suite) pages(t *check.Talk) []check.Answer {
 	s.twoTasks(t)
 	var list []check.Answer
 	for _, query := range []string{"?page_size=1&current_page=1", "?page_size=1&current_page=2", "?page_size=1&current_page=1"} {
@@ -67,7 +66,7 @@ func (s *suite) pages(t *check.Talk) []check.Answer {
 	return list[:2]
 }
 
-func (s *suite) somePages(t *check.Talk) []check.Answer {
+func (s *v1Suite) somePages(t *check.Talk) []check.Answer {
 	list := s.listed.Need(t, "page", s.pages)
 	if len(list) < 2 {
 		t.Skip("there are no two pages to look at")
@@ -76,14 +75,14 @@ func (s *suite) somePages(t *check.Talk) []check.Answer {
 	return list
 }
 
-func (s *suite) pageChecks() []check.Check {
+func (s *v1Suite) pageChecks() []check.Check {
 	return []check.Check{
-		{ID: "v1.task.list", Level: check.Must, Says: "Tasks are listed, with a pagination.", Cites: cites("GET " + tasks + ", 200; schema TaskListResponse"),
+		{ID: "v1.task.list", Level: check.Must, Says: "Tasks are listed, with a pagination.", Cites: v1Doc.At("GET " + tasks + ", 200; schema TaskListResponse"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				t.Get(tasks).Is(http.StatusOK).Fits(page("tasks", named("task_id")))
 			}},
-		{ID: "v1.task.list.size", Level: check.Must, Says: "A page has page_size tasks, and says so.", Cites: cites("GET " + tasks + ", parameter page_size; schema Pagination"),
+		{ID: "v1.task.list.size", Level: check.Must, Says: "A page has page_size tasks, and says so.", Cites: v1Doc.At("GET " + tasks + ", parameter page_size; schema Pagination"),
 			Run: func(t *check.Talk) {
 				first := s.somePages(t)[0].In(t)
 				if t.Over() {
@@ -96,7 +95,7 @@ func (s *suite) pageChecks() []check.Check {
 					t.Fail("page_size=1: pagination.page_size is %v", first.At("pagination.page_size"))
 				}
 			}},
-		{ID: "v1.task.list.next", Level: check.Must, Says: "The next page has other tasks, and says which page it is.", Cites: cites("GET " + tasks + ", parameter current_page; schema Pagination"),
+		{ID: "v1.task.list.next", Level: check.Must, Says: "The next page has other tasks, and says which page it is.", Cites: v1Doc.At("GET " + tasks + ", parameter current_page; schema Pagination"),
 			Run: func(t *check.Talk) {
 				list := s.somePages(t)
 				list[0], list[1] = list[0].In(t), list[1].In(t)
@@ -110,7 +109,7 @@ func (s *suite) pageChecks() []check.Check {
 					t.Fail("current_page=2: the tasks are those of page 1")
 				}
 			}},
-		{ID: "v1.task.list.totals", Level: check.Must, Says: "total_pages is what total_items and page_size make.", Cites: cites("schema Pagination, total_items and total_pages"),
+		{ID: "v1.task.list.totals", Level: check.Must, Says: "total_pages is what total_items and page_size make.", Cites: v1Doc.At("schema Pagination, total_items and total_pages"),
 			Run: func(t *check.Talk) {
 				first := s.somePages(t)[0].In(t)
 				if t.Over() {
@@ -122,7 +121,7 @@ func (s *suite) pageChecks() []check.Check {
 					t.Fail("total_items is %v and page_size %v, and total_pages %v", items, size, pages)
 				}
 			}},
-		{ID: "v1.task.list.default", Level: check.Must, Says: "Without parameters a list is page 1 with page_size 10.", Cites: cites("GET " + tasks + ", parameters, default"),
+		{ID: "v1.task.list.default", Level: check.Must, Says: "Without parameters a list is page 1 with page_size 10.", Cites: v1Doc.At("GET " + tasks + ", parameters, default"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				a := t.Get(tasks).Is(http.StatusOK)
@@ -130,7 +129,7 @@ func (s *suite) pageChecks() []check.Check {
 					t.Fail("page_size is %v and current_page %v", size, number)
 				}
 			}},
-		{ID: "v1.task.list.zero", Level: check.Should, Says: "A page_size of 0 is refused.", Cites: cites("GET " + tasks + ", parameter page_size, minimum"),
+		{ID: "v1.task.list.zero", Level: check.Should, Says: "A page_size of 0 is refused.", Cites: v1Doc.At("GET " + tasks + ", parameter page_size, minimum"),
 			Run: func(t *check.Talk) { t.Get(tasks + "?page_size=0").Refused() }},
 	}
 }
@@ -140,14 +139,14 @@ func text(v any, path string) string {
 	return s
 }
 
-// invalidChecks are the last: what a server takes all the same stands in its lists from then on.
-func (s *suite) invalidChecks() []check.Check {
+// invalidChecks come last: an invalid object that a server accepts stays in its lists.
+func (s *v1Suite) invalidChecks() []check.Check {
 	return []check.Check{
-		{ID: "v1.task.create.invalid", Level: check.Must, Says: "A task whose input is a number is refused with 422.", Cites: cites("POST " + tasks + ", 422; schema TaskRequestBody, input"),
+		{ID: "v1.task.create.invalid", Level: check.Must, Says: "A task whose input is a number is refused with 422.", Cites: v1Doc.At("POST " + tasks + ", 422; schema TaskRequestBody, input"),
 			Run: func(t *check.Talk) {
 				t.Post(tasks, map[string]any{"input": 5}).Is(http.StatusUnprocessableEntity)
 			}},
-		{ID: "v1.step.invalid", Level: check.Must, Says: "A step whose input is a list is refused with 422.", Cites: cites("POST " + stepsOf + ", 422; schema StepRequestBody, input"),
+		{ID: "v1.step.invalid", Level: check.Must, Says: "A step whose input is a list is refused with 422.", Cites: v1Doc.At("POST " + stepsOf + ", 422; schema StepRequestBody, input"),
 			Run: func(t *check.Talk) {
 				t.Send(step(s.aTask(t), `{"input":[1]}`)).Is(http.StatusUnprocessableEntity)
 			}},

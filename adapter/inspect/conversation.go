@@ -1,0 +1,121 @@
+package inspect
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
+)
+
+// turn is one message as a person reads it. The page links to the whole message.
+type turn struct {
+	Index   int        `json:"index"` // among all messages of the state, from 0
+	ID      string     `json:"id"`
+	Role    string     `json:"role"` // person, agent, tool, system, or the message's own word
+	Name    string     `json:"name,omitempty"`
+	Text    cutText    `json:"text"`
+	Files   []fileLink `json:"files,omitempty"`
+	Calls   []toolCall `json:"calls,omitempty"`
+	Answers string     `json:"answers,omitempty"` // the id of the tool call
+	Failure bool       `json:"failure,omitempty"` // the bridge's report of a failed run
+}
+
+// fileLink is a file in a message.
+type fileLink struct {
+	Name string `json:"name,omitempty"`
+	Type string `json:"type,omitempty"` // media type
+	Link string `json:"link,omitempty"` // its address outside the message, which is shown and never followed
+}
+
+type toolCall struct {
+	ID   string  `json:"id,omitempty"`
+	Name string  `json:"name"`
+	Args cutText `json:"args"`
+}
+
+// conversation is a part of the messages of a state.
+type conversation struct {
+	Turns   []turn `json:"turns"`
+	Total   int    `json:"total"`
+	Earlier int    `json:"earlier,omitempty"` // the index before which the previous page ends; 0 if there is none
+}
+
+// readConversation returns the last messages before an index. 0 means the end.
+func readConversation(values json.RawMessage, before, limit int) conversation {
+	list := messagesIn(values)
+	p := conversation{Total: len(list), Turns: []turn{}}
+	if before <= 0 || before > len(list) {
+		before = len(list)
+	}
+	p.Earlier = max(0, before-limit)
+	for i := p.Earlier; i < before; i++ {
+		t := turnOf(list[i])
+		t.Index = i
+		p.Turns = append(p.Turns, t)
+	}
+	return p
+}
+
+// lastWords returns the agent's last text in a state, or "" if a person spoke after it.
+func lastWords(values json.RawMessage) string {
+	for _, m := range slices.Backward(messagesIn(values)) {
+		switch text := rule.MessageText(m); {
+		case roleOf(m) == "person":
+			return ""
+		case roleOf(m) == "agent" && text != "" && !rule.SaysFault(m):
+			return text
+		}
+	}
+	return ""
+}
+
+// messagesIn returns the messages of a state, which may be anything.
+func messagesIn(values json.RawMessage) []json.RawMessage {
+	if rawjson.Kind(values) != '{' {
+		return nil
+	}
+	held := rawjson.Get(values, state.KeyMessages)
+	if rawjson.IsNull(held) {
+		return nil
+	}
+	list, _ := state.MessagesIn(held)
+	return list
+}
+
+func turnOf(m json.RawMessage) turn {
+	if text, ok := rawjson.Text(m); ok { // a state may hold anything there
+		return turn{Role: "message", Text: cut(text)}
+	}
+	t := turn{ID: rawjson.GetText(m, "id"), Role: roleOf(m), Name: rawjson.GetText(m, "name"), Text: cut(rule.MessageText(m)), Answers: rawjson.GetText(m, "tool_call_id"), Failure: rule.SaysFault(m)}
+	for _, a := range rule.Attachments(m) {
+		t.Files = append(t.Files, fileLink{a.Name, a.MIMEType, cut(a.Link).Text})
+	}
+	calls, _ := rawjson.Elements(rawjson.Get(m, "tool_calls"))
+	for _, c := range calls {
+		t.Calls = append(t.Calls, toolCall{rawjson.GetText(c, "id"), rawjson.GetText(c, "name"), cut(string(rawjson.Compact(rawjson.Get(c, "args"))))})
+	}
+	return t
+}
+
+// roleOf returns the speaker, from LangChain's type or OpenAI's role.
+func roleOf(m json.RawMessage) string {
+	said := rawjson.GetText(m, "role")
+	if said == "" {
+		said = rawjson.GetText(m, "type")
+	}
+	switch said {
+	case "human", "user":
+		return "person"
+	case "ai", "assistant", "AIMessageChunk":
+		return "agent"
+	case "tool", "function":
+		return "tool"
+	case "system", "developer":
+		return "system"
+	case "":
+		return "message"
+	}
+	return cut(said).Text
+}

@@ -1,0 +1,80 @@
+package inspect
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+const (
+	middleware = `{"action_requests":[{"name":"rm","args":{"p":"/"},"description":"Delete?"},{"name":"ls","args":{}}],
+ "review_configs":[{"action_name":"rm","allowed_decisions":["approve","edit","reject"]},{"action_name":"ls","allowed_decisions":["approve"]}]}`
+	card      = `{"action_request":{"action":"rm","args":{"p":"/"}},"config":{"allow_accept":true,"allow_edit":true,"allow_respond":true,"allow_ignore":false}}`
+	ownAsk    = `{"action_requests":[{"name":"ask_user","args":{"question":"Which?","answer":""}}],"review_configs":[{"action_name":"ask_user","allowed_decisions":["edit"]}],"action_request":{"action":"ask_user","args":{}},"config":{"allow_respond":true}}`
+	objSchema = `{"type":"object","properties":{"name":{"type":"string","title":"Name"},"age":{"type":"integer"},"sure":{"type":"boolean"},"size":{"enum":["s","m"]},"more":{}},"required":["name"]}`
+)
+
+// TestAnswers: what each kind of question is answered by, as a form says it.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	for what, tt := range map[string]struct{ value, schema, form, want string }{
+		"words":               {`"How old?"`, ``, `words=very`, `"very"`},
+		"words that are JSON": {`"How old?"`, ``, `words=7`, `"7"`},
+		"JSON":                {`"How old?"`, ``, `json= 7 &words=x`, `7`},
+		"nothing":             {`"How old?"`, ``, `words= `, ``},
+		"no JSON":             {`"How old?"`, ``, `json={`, ``},
+		"decisions": {middleware, ``, `decision-0=edit&args-0={"p":"x"}&decision-1=approve`,
+			`{"decisions":[{"type":"edit","edited_action":{"name":"rm","args":{"p":"x"}}},{"type":"approve"}]}`},
+		"a refusal":                {middleware, ``, `decision-0=reject&reason-0=no&decision-1=approve`, `{"decisions":[{"type":"reject","message":"no"},{"type":"approve"}]}`},
+		"one decision missing":     {middleware, ``, `decision-0=approve`, ``},
+		"a decision not allowed":   {middleware, ``, `decision-0=approve&decision-1=reject`, ``},
+		"a card accepted":          {card, ``, `decision-0=approve`, `[{"type":"accept","args":null}]`},
+		"a card edited":            {"[" + card + "]", ``, `decision-0=edit&args-0={}`, `[{"type":"edit","args":{"action":"rm","args":{}}}]`},
+		"a card in words":          {card, ``, `words=no+way`, `[{"type":"response","args":"no way"}]`},
+		"a card cannot be refused": {card, ``, `decision-0=ignore`, ``},
+		"the bridge's own":         {ownAsk, ``, `words=blue`, `{"type":"response","args":"blue"}`},
+		"the bridge's, edited":     {ownAsk, ``, `decision-0=edit&args-0={"answer":"blue"}`, `{"decisions":[{"type":"edit","edited_action":{"name":"ask_user","args":{"answer":"blue"}}}]}`},
+		"fields":                   {`"Who?"`, objSchema, `field-0=Ann&field-1=7&field-2=true&field-3="m"&field-4=`, `{"name":"Ann","age":7,"sure":true,"size":"m"}`},
+		"a required field":         {`"Who?"`, objSchema, `field-0=`, `{"name":""}`},
+		"no number":                {`"Who?"`, objSchema, `field-0=Ann&field-1=seven`, ``},
+		"a number as a text":       {`"Who?"`, objSchema, `field-0=Ann&field-1="7"`, ``},
+		"a negative number":        {`"Who?"`, objSchema, `field-0=Ann&field-1= -0.5 `, `{"name":"Ann","age":-0.5}`},
+		"none of the choices":      {`"Who?"`, objSchema, `field-0=Ann&field-3="l"`, ``},
+		"a bare number":            {`"How many?"`, `{"type":"number"}`, `field-0=7`, `7`},
+		"a bare text":              {`"What?"`, `{"type":"string"}`, `field-0=7`, `"7"`},
+		"any schema":               {`"What?"`, `true`, `field-0=[1]`, `[1]`},
+	} {
+		in, err := url.ParseQuery(tt.form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := formOf(mapping.Interrupt{ID: "q", Value: json.RawMessage(tt.value), Schema: json.RawMessage(tt.schema)}).answer(in)
+		if string(got) != tt.want || (err == nil) != (tt.want != "") || err != nil && mapping.Classify(err).Class != mapping.Invalid {
+			t.Errorf("%s: %s, %v", what, got, err)
+		}
+	}
+}
+
+// FuzzQuestion: whatever is asked and said, an answer is JSON or refused as invalid.
+func FuzzQuestion(f *testing.F) {
+	for _, value := range []string{middleware, card, ownAsk, `"x"`, `null`, `[]`} {
+		f.Add(value, objSchema, "decision-0=approve&words=x&field-0=1&reason-0=r&args-0={}")
+	}
+	f.Fuzz(func(t *testing.T, value, schema, form string) {
+		if !rawjson.Valid([]byte(value)) || schema != "" && !rawjson.Valid([]byte(schema)) {
+			return
+		}
+		in, err := url.ParseQuery(form)
+		if err != nil {
+			return
+		}
+		got, err := formOf(mapping.Interrupt{Value: json.RawMessage(value), Schema: json.RawMessage(schema)}).answer(in)
+		if err == nil && !json.Valid([]byte(strings.ToValidUTF8(string(got), "?"))) && got != nil {
+			t.Errorf("%s", got)
+		}
+	})
+}

@@ -1,0 +1,322 @@
+package inspect
+
+import (
+	"bytes"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"maps"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/page"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/gorilla/mux"
+	"go.uber.org/zap"
+)
+
+var (
+	//go:embed web
+	web embed.FS
+	//go:embed page
+	pages embed.FS
+)
+
+// handle serves a route. Requests that change something are accepted only from the bridge's own pages.
+func (s *server) handle(to route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := error(nil)
+		if to.method != http.MethodGet {
+			err = checkOrigin(r)
+		}
+		if err == nil {
+			err = to.serve(s, w, r)
+		}
+		if err != nil {
+			s.fail(w, r, err)
+		}
+	})
+}
+
+// checkOrigin refuses a form that another site's page has sent, by Sec-Fetch-Site (Fetch Metadata section 2.3), or by
+// Origin for browsers without that header. A client that sends neither is not a browser.
+func checkOrigin(r *http.Request) error {
+	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
+	if site == "same-origin" || site == "" && origin == "" {
+		return nil
+	}
+	if at, err := url.Parse(origin); site == "" && err == nil && at.Host == r.Host {
+		return nil
+	}
+	return mapping.Errorf(mapping.Forbidden, "origin_not_allowed", "A form of the inspector is sent from a page of the inspector only.")
+}
+
+func (s *server) asset(w http.ResponseWriter, r *http.Request) error {
+	text, err := web.ReadFile("web/" + mux.Vars(r)["file"])
+	if err != nil {
+		return notFound("There is nothing at this path.")
+	}
+	w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
+	page.Send(w, r, text)
+	return nil
+}
+
+// htmlPage is a page with its tab in the inspector's own navigation.
+type htmlPage struct {
+	page *page.Page
+	tab  string
+}
+
+var refusedHTML = newPage("refused", "")
+
+// newPage returns the page of a template in the folder page. Assets are styles from that folder and modules from web.
+func newPage(name, tab string, assets ...string) htmlPage {
+	a := page.Assets{Style: embedded("inspect.css")}
+	for _, name := range assets {
+		if path.Ext(name) == ".css" {
+			a.Style += embedded(name)
+		} else {
+			a.Modules = append(a.Modules, "inspect/web/"+name)
+		}
+	}
+	functions := page.Functions()
+	maps.Copy(functions, templateFunctions)
+	return htmlPage{page.New(embedded("nav.html")+embedded(name+".html"), functions).With(a), tab}
+}
+
+func embedded(name string) string {
+	text, err := pages.ReadFile("page/" + name)
+	if err != nil {
+		panic(err) // a missing file is a bug
+	}
+	return string(text)
+}
+
+var templateFunctions = template.FuncMap{
+	"join":     strings.Join,
+	"list":     func(v ...any) []any { return v },
+	"has":      func(list []string, one string) bool { return slices.Contains(list, one) },
+	"ascii":    func(value string) string { return adapter.InASCII(json.RawMessage(value)) },
+	"seconds":  secondsText,
+	"share":    share,
+	"after":    func(a, b, of float64) float64 { return share(a+b, of) },
+	"add":      func(a, b int) int { return a + b },
+	"question": rule.QuestionText,
+	"part":     func(name string, p partView, link string) namedPart { return namedPart{name, p, link} },
+}
+
+// namedPart is the model of the template of one half of a call.
+type namedPart struct {
+	Name string
+	Part partView
+	Link string
+}
+
+func secondsText(s float64) string {
+	switch d := time.Duration(s * float64(time.Second)); {
+	case d < time.Millisecond:
+		return fmt.Sprintf("%.2f ms", s*1000)
+	case d < time.Second:
+		return fmt.Sprintf("%.0f ms", s*1000)
+	case d < time.Minute:
+		return fmt.Sprintf("%.2f s", s)
+	default:
+		return d.Round(time.Second).String()
+	}
+}
+
+// share returns a part in percent.
+func share(part, of float64) float64 {
+	if of <= 0 {
+		return 0
+	}
+	return float64(int(10000*part/of)) / 100
+}
+
+// templateData is the data that a template is executed with.
+type templateData struct {
+	Root  string // relative path to the root of the bridge
+	Here  string
+	Model any
+}
+
+// show sends a view model: as a page to a browser, else as JSON.
+func (s *server) show(w http.ResponseWriter, r *http.Request, t htmlPage, title string, model any) error {
+	if !page.Wanted(r.Header) {
+		return writeJSON(w, r, model)
+	}
+	root := page.RootOf(r.URL.Path)
+	return t.page.Answer(w, r, page.View{
+		Title: page.Shown(title) + " – apbridge inspector", Here: page.Inspector.Path, Version: s.Version, Root: root,
+		More: Tab(mapping.PrincipalOf(r.Context())), Body: templateData{root, t.tab, model},
+	})
+}
+
+func writeJSON(w http.ResponseWriter, r *http.Request, model any) error {
+	body, err := json.Marshal(model)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	page.Send(w, r, append(body, '\n'))
+	return nil
+}
+
+// errorView is the model of an error.
+type errorView struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Detail  any    `json:"detail"`
+	Status  int    `json:"-"`
+}
+
+// fail answers with an error. The text of an internal error is only logged.
+func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	e := mapping.Classify(err)
+	v := errorView{e.Code, e.Message, e.Detail, adapter.Status(e.Class)}
+	if e.Class == mapping.Internal {
+		s.Log.Error("request failed", zap.String("request_id", r.Header.Get("X-Request-Id")), zap.Error(err))
+		v.Message = "The page could not be made; the log has the cause."
+	}
+	if s.Failed != nil {
+		s.Failed(e.Code)
+	}
+	w = &withStatus{w, v.Status}
+	if err := s.show(w, r, refusedHTML, "Not shown", v); err != nil {
+		http.Error(w, v.Message, v.Status)
+	}
+}
+
+// withStatus replaces status 200.
+type withStatus struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *withStatus) WriteHeader(status int) {
+	if status == http.StatusOK {
+		status = w.status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *withStatus) Write(b []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.ResponseWriter.Write(b)
+}
+
+// redirect leads a browser to a path relative to the root of the bridge. Other clients get told as JSON.
+func redirect(w http.ResponseWriter, r *http.Request, to string, told any) error {
+	if !page.Wanted(r.Header) {
+		return writeJSON(w, r, told)
+	}
+	// Relative, since the root of the bridge may lie below a path of a proxy: http.Redirect would make it absolute.
+	w.Header().Set("Location", page.RootOf(r.URL.Path)+to)
+	w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// cutText is a text as far as a page shows it.
+type cutText struct {
+	Text string `json:"text"`
+	Cut  int    `json:"cut,omitempty"` // the number of omitted bytes
+}
+
+const (
+	maxText   = 4000      // bytes of a cutText
+	maxPretty = 256 << 10 // bytes of JSON that is indented
+)
+
+// cut ends a long text with a whole character.
+func cut(text string) cutText {
+	if len(text) <= maxText {
+		return cutText{Text: text}
+	}
+	at := maxText
+	for at > 0 && text[at]&0xc0 == 0x80 {
+		at--
+	}
+	return cutText{text[:at], len(text) - at}
+}
+
+// cutRunes returns at most n runes of a text, with an ellipsis if there were more.
+func cutRunes(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for i := range text {
+		if n--; n < 0 {
+			return text[:i] + "…"
+		}
+	}
+	return strings.ToValidUTF8(text, "�")
+}
+
+func pretty(value json.RawMessage) cutText {
+	if len(value) > maxPretty {
+		return cut(string(value))
+	}
+	return cut(indented(value))
+}
+
+func indented(value json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, value, "", "  ") != nil {
+		return string(value)
+	}
+	return b.String()
+}
+
+// excerpt is the beginning of foreign bytes, without anything invisible.
+type excerpt struct {
+	Text string `json:"text"`
+	Cut  bool   `json:"cut"` // the end, or the end of a line, is omitted
+}
+
+const (
+	excerptBytes = 16 << 10
+	excerptLine  = 2000 // bytes
+	excerptHex   = 512  // bytes that are shown of other data than text
+)
+
+// excerptOf shows JSON indented, other text as it is, and the rest in hexadecimal.
+func excerptOf(b []byte) excerpt {
+	if !utf8.Valid(b) && !utf8.Valid(withoutHalfRune(b)) {
+		return excerpt{hex.Dump(b[:min(len(b), excerptHex)]), len(b) > excerptHex}
+	}
+	if len(b) <= 4*excerptBytes && rawjson.Valid(b) {
+		b = []byte(indented(b))
+	}
+	isCut := len(b) > excerptBytes
+	lines := strings.Split(string(withoutHalfRune(b[:min(len(b), excerptBytes)])), "\n")
+	for i, line := range lines {
+		if len(line) > excerptLine {
+			lines[i], isCut = string(withoutHalfRune([]byte(line[:excerptLine])))+"…", true
+		}
+	}
+	return excerpt{page.Text(strings.Join(lines, "\n")), isCut}
+}
+
+// withoutHalfRune drops the bytes of an incomplete last rune.
+func withoutHalfRune(b []byte) []byte {
+	for n := 1; n <= min(utf8.UTFMax-1, len(b)); n++ {
+		if !utf8.RuneStart(b[len(b)-n]) {
+			continue
+		}
+		if !utf8.FullRune(b[len(b)-n:]) {
+			return b[:len(b)-n]
+		}
+		break
+	}
+	return b
+}

@@ -1,0 +1,163 @@
+package inspect
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+const (
+	defaultRuns = 50  // on a page
+	maxRuns     = 200 // that a module may request at once
+)
+
+// runFilter is the filter of a list of runs as the form sends it. All conditions must hold.
+type runFilter struct {
+	Agent    string `json:"agent,omitempty"`
+	Status   string `json:"status,omitempty"`
+	Owner    string `json:"key,omitempty"` // the id of a key
+	Thread   string `json:"thread,omitempty"`
+	Text     string `json:"text,omitempty"`
+	Metadata string `json:"metadata,omitempty"`
+	Since    string `json:"since,omitempty"`
+	Until    string `json:"until,omitempty"`
+	before   string
+	limit    int
+}
+
+// statuses are all that a run can have.
+var statuses = []mapping.RunStatus{
+	mapping.RunPending, mapping.RunRunning, mapping.RunInterrupted, mapping.RunSuccess, mapping.RunError, mapping.RunTimeout,
+}
+
+type filterField struct {
+	name string
+	at   *string
+}
+
+// fields returns the fields by their names in an address, in the order of the form.
+func (f *runFilter) fields() []filterField {
+	return []filterField{
+		{"text", &f.Text}, {"agent", &f.Agent}, {"status", &f.Status}, {"key", &f.Owner}, {"thread", &f.Thread}, {"metadata", &f.Metadata},
+		{"since", &f.Since}, {"until", &f.Until}, {"before", &f.before},
+	}
+}
+
+func readFilter(values url.Values) (runFilter, error) {
+	f := runFilter{limit: defaultRuns}
+	known := []string{"limit"}
+	for _, one := range f.fields() {
+		*one.at = strings.TrimSpace(values.Get(one.name))
+		known = append(known, one.name)
+	}
+	if n, err := strconv.Atoi(values.Get("limit")); err == nil {
+		f.limit = min(max(n, 1), maxRuns)
+	}
+	for name := range values {
+		if meant := mapping.Misspelt(name, known); meant != "" && !slices.Contains(known, name) {
+			return f, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "Runs are not filtered by %q. Did you mean %q?", name, meant)
+		}
+	}
+	return f, nil
+}
+
+// Any reports whether the filter has a condition.
+func (f runFilter) Any() bool { return f != runFilter{before: f.before, limit: f.limit} }
+
+// address returns the query of the same list from another position. "" is the beginning.
+func (f runFilter) address(before string) string {
+	f.before = before
+	values := url.Values{}
+	for _, one := range f.fields() {
+		if *one.at != "" {
+			values.Set(one.name, *one.at)
+		}
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	return "?" + values.Encode()
+}
+
+// query asks for one run more than the limit, which shows whether there is a next page.
+func (f runFilter) query() (q mapping.RunQuery, err error) {
+	q = mapping.RunQuery{Agent: f.Agent, ThreadID: f.Thread, Owner: f.Owner, Text: f.Text, Limit: f.limit + 1}
+	if f.Status != "" {
+		if !slices.Contains(statuses, mapping.RunStatus(f.Status)) {
+			return q, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "No run has the status %q. It is one of %s.", f.Status, join(statuses))
+		}
+		q.Status = []mapping.RunStatus{mapping.RunStatus(f.Status)}
+	}
+	if f.Metadata != "" {
+		var object map[string]json.RawMessage
+		if json.Unmarshal([]byte(f.Metadata), &object) != nil || object == nil {
+			return q, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, `The metadata to look for is no JSON object. Write one, such as {"user":"ann"}.`)
+		}
+		q.Metadata = json.RawMessage(f.Metadata)
+	}
+	if q.Since, err = parseTime(f.Since); err != nil {
+		return q, err
+	}
+	if q.Until, err = parseTime(f.Until); err != nil {
+		return q, err
+	}
+	q.Before, err = readMark(f.before)
+	return q, err
+}
+
+func join(list []mapping.RunStatus) string {
+	words := make([]string, len(list))
+	for i, s := range list {
+		words[i] = string(s)
+	}
+	return strings.Join(words, ", ")
+}
+
+// parseTime reads the time of a form or a program. A form sends no zone and means UTC.
+func parseTime(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%q is no time. Write one like 2026-01-02T15:04:05, in UTC.", text)
+}
+
+// SinceField returns the value of the form's field: in UTC, without a zone, in whole seconds.
+func (f runFilter) SinceField() string { return timeField(f.Since, 0) }
+
+// UntilField is like SinceField but rounds up.
+func (f runFilter) UntilField() string { return timeField(f.Until, time.Second-1) }
+
+func timeField(text string, later time.Duration) string {
+	t, err := parseTime(text)
+	if err != nil || t.IsZero() {
+		return ""
+	}
+	return t.UTC().Add(later).Format("2006-01-02T15:04:05")
+}
+
+// markOfRun returns the position of a run in the list.
+func markOfRun(r mapping.Run) string {
+	return strconv.FormatInt(r.CreatedAt.UnixMicro(), 36) + "." + r.ID
+}
+
+func readMark(text string) (mapping.RunMark, error) {
+	if text == "" {
+		return mapping.RunMark{}, nil
+	}
+	at, id, _ := strings.Cut(text, ".")
+	us, err := strconv.ParseInt(at, 36, 64)
+	if err != nil || id == "" {
+		return mapping.RunMark{}, mapping.Errorf(mapping.Malformed, mapping.CodeInvalidCursor, "The place in the list cannot be read. Begin with the newest runs again.")
+	}
+	return mapping.RunMark{RunID: id, CreatedAt: time.UnixMicro(us)}, nil
+}
