@@ -56,11 +56,12 @@ export const agreed = [
   { why: "a cancelled run keeps the thread's values; the server drops them until the next run", in: /a run is cancelled$/, at: /GET \/threads\/\{\} body\.values$/, of: absent },
   { why: "a rollback removes the states of the run; the JavaScript server keeps them", in: /taken back|rollback/, at: /state body\./ },
   { why: "a graph that puts its ids into messages names those of the agent", in: /config and context|own config/, at: /(run_id|thread_id|assistant_id|content-location), another id$|messages\[\]\.content\.metadata\.created_by$/ },
+  { why: "a server's own marks are in the metadata of its checkpoints, but not where it streams them", at: /^(GET|POST) \/threads\/\{\}\/(state|history)[^ ]* body(\[\])?\.metadata\.(langgraph_(host|plan|version)|ls_integration)$/, of: lacking },
+  { why: "the metadata of a checkpoint names where its run began, if that is not the newest, and no empty namespace", at: /body(\[\])?\.metadata\.checkpoint_(map|ns)$/, of: (s, b) => lacking(s, b) && (s === null || s === "") },
 ];
 
 // The faults of the bridge. Each shows as a TODO; whoever mends one deletes its row.
 export const faults = [
-  { why: "the metadata of a checkpoint lacks the graph, the assistant, and the metadata and config of the run", at: /^(GET|POST) \/threads\/\{\}\/(state|history)[^ ]* body(\[\])?\.metadata\.(graph_id|assistant_id|created_by|langgraph_(host|plan|version|auth_user)|ls_integration|run_attempt|user-agent|x-auth-scheme|user|k|mark|checkpoint_id|checkpoint_ns|checkpoint_map)$/, of: lacking },
   { why: "the tasks of an earlier state lack their results", at: /\/(history|state)[^ ]* body(\[\])?\.tasks\[\]\.result$/, of: (_, b) => b === null },
   { why: "the config of a thread lacks that of its run and assistant, and kwargs that of the assistant", at: /(kwargs|body(\[\])?)\.config\.(configurable(\.team)?|tags|recursion_limit)$/, of: lacking },
   { why: "mode messages lacks the tokens of inner graphs", in: /from outside/, at: / frames( messages\/(metadata|partial))?$/ },

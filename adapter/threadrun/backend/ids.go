@@ -142,7 +142,7 @@ func (n *names) startsAt(ours string) {
 
 // metadata is the agent's metadata of a checkpoint, without what the bridge has put there.
 func (n *names) metadata(data json.RawMessage) json.RawMessage {
-	return rule.WithoutCredentials(n.own(data), runKey, threadKey, firstKey)
+	return rule.AgentMetadata(n.own(data), runKey, threadKey, firstKey)
 }
 
 // stateEvent is a state that was read, not streamed; it makes a checkpoint.
