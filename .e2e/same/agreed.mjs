@@ -62,7 +62,6 @@ export const agreed = [
 
 // The faults of the bridge. Each shows as a TODO; whoever mends one deletes its row.
 export const faults = [
-  { why: "the tasks of an earlier state lack their results", at: /\/(history|state)[^ ]* body(\[\])?\.tasks\[\]\.result$/, of: (_, b) => b === null },
   { why: "the config of a thread lacks that of its run and assistant, and kwargs that of the assistant", at: /(kwargs|body(\[\])?)\.config\.(configurable(\.team)?|tags|recursion_limit)$/, of: lacking },
   { why: "mode messages lacks the tokens of inner graphs", in: /from outside/, at: / frames( messages\/(metadata|partial))?$/ },
   { why: "an inner checkpoint has one id in checkpoints and another in debug", in: /with its subgraphs/, at: /(parents|checkpoint_map)\., another id$/, sometimes: true },
