@@ -85,7 +85,9 @@ func (a *agentTasks) findOriginals(ctx context.Context, page []mapping.Checkpoin
 			continue
 		}
 		l, err := a.s.store.Links.Before(ctx, "", c)
-		if err != nil || l.RemoteRun == "" || slices.ContainsFunc(a.walks, func(w *taskWalk) bool { return w.copied.of.Link.Remote == l.Remote && (w.run == "" || w.run == l.RemoteRun) }) {
+		if err != nil || l.RemoteRun == "" || slices.ContainsFunc(a.walks, func(w *taskWalk) bool {
+			return w.copied.of.Link.Remote == l.Remote && (w.run == "" || w.run == l.RemoteRun)
+		}) {
 			continue
 		}
 		copied, err := a.s.openCopy(ctx, a.thread, l, c.RunID)
