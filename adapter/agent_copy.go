@@ -29,8 +29,8 @@ type CopyReader interface {
 	// Tasks returns the state tasks at a checkpoint. If deep is true, they include the states of inner graphs.
 	Tasks(ctx context.Context, c Copy, at Fork, deep bool) (json.RawMessage, error)
 	// TaskHistory returns up to limit checkpoints with their tasks, the newest first: those before a checkpoint, or nil
-	// for the newest.
-	TaskHistory(ctx context.Context, c Copy, before *Fork, limit int) ([]TasksAt, error)
+	// for the newest; and those of one run, by the agent's id, or "" for all.
+	TaskHistory(ctx context.Context, c Copy, before *Fork, run string, limit int) ([]TasksAt, error)
 	// Inner returns the state of a graph within the agent's graph, as LangGraph's thread state; nil where the agent has
 	// none. With deep the tasks have the states of the graphs that they are.
 	Inner(ctx context.Context, c Copy, at InnerPoint, deep bool) (json.RawMessage, error)

@@ -274,4 +274,5 @@ type State struct {
 	Tasks      json.RawMessage
 	Source     string
 	Step       int
+	Metadata   json.RawMessage // further metadata of the checkpoint
 }

@@ -30,7 +30,8 @@ export const agreed = [
   { why: "the JavaScript server has no crons, no prune and no cancelling of many runs", in: /does not have/, at: / (status|error)$/ },
   { why: "kwargs has what the client sent of a run's input and options, and nothing that was added", at: /kwargs\.(context|feedback_keys|resumable|stream_mode|subgraphs|temporary|webhook|config\.metadata)$/, of: lacking },
   { why: "the bridge does not copy headers of requests into configurable", at: /\.(user-agent|x-auth-scheme)$/, of: lacking },
-  { why: "the same, where nothing else is configurable", at: /config\.configurable$/, of: (s, b) => lacking(s, b) && JSON.stringify(s) === '{"user-agent":"node"}' },
+  { why: "the same, and of the checkpoint where a run began, where nothing else is configurable", at: /config\.configurable$/,
+    of: (s, b) => lacking(s, b) && Object.keys(s).every((name) => /^(user-agent|x-auth-scheme|checkpoint_(id|ns|map))$/.test(name)) },
   { why: "the bridge marks its runs at the agent", at: /\.(user-agent|x-request-id|apbridge_(first_)?run_id|apbridge_thread_id)$/, of: (s, b) => absent(s) || /^apbridge/.test(b) },
   { why: "a second run is enqueued by default, as LangGraph documents it; the JavaScript server rejects it", at: /\.multitask_strategy$/, of: (s, b) => s === "reject" && b === "enqueue" },
   { why: "the server adds the offset to the total, and names a next page only at the end", at: /headers\.x-pagination-(total|next)$/ },
@@ -56,13 +57,12 @@ export const agreed = [
   { why: "a cancelled run keeps the thread's values; the server drops them until the next run", in: /a run is cancelled$/, at: /GET \/threads\/\{\} body\.values$/, of: absent },
   { why: "a rollback removes the states of the run; the JavaScript server keeps them", in: /taken back|rollback/, at: /state body\./ },
   { why: "a graph that puts its ids into messages names those of the agent", in: /config and context|own config/, at: /(run_id|thread_id|assistant_id|content-location), another id$|messages\[\]\.content\.metadata\.created_by$/ },
+  { why: "a server's own marks are in the metadata of its checkpoints, but not where it streams them", at: /^(GET|POST) \/threads\/\{\}\/(state|history)[^ ]* body(\[\])?\.metadata\.(langgraph_(host|plan|version)|ls_integration)$/, of: lacking },
+  { why: "the metadata of a checkpoint names where its run began, if that is not the newest, and no empty namespace", at: /body(\[\])?\.metadata\.checkpoint_(map|ns)$/, of: (s, b) => lacking(s, b) && (s === null || s === "") },
 ];
 
 // The faults of the bridge. Each shows as a TODO; whoever mends one deletes its row.
 export const faults = [
-  { why: "the metadata of a checkpoint lacks the graph, the assistant, and the metadata and config of the run", at: /^(GET|POST) \/threads\/\{\}\/(state|history)[^ ]* body(\[\])?\.metadata\.(graph_id|assistant_id|created_by|langgraph_(host|plan|version|auth_user)|ls_integration|run_attempt|user-agent|x-auth-scheme|user|k|mark|checkpoint_id|checkpoint_ns|checkpoint_map)$/, of: lacking },
-  { why: "the tasks of an earlier state lack their results", at: /\/(history|state)[^ ]* body(\[\])?\.tasks\[\]\.result$/, of: (_, b) => b === null },
-  { why: "the config of a thread lacks that of its run and assistant, and kwargs that of the assistant", at: /(kwargs|body(\[\])?)\.config\.(configurable(\.team)?|tags|recursion_limit)$/, of: lacking },
   { why: "mode messages lacks the tokens of inner graphs", in: /from outside/, at: / frames( messages\/(metadata|partial))?$/ },
   { why: "an inner checkpoint has one id in checkpoints and another in debug", in: /with its subgraphs/, at: /(parents|checkpoint_map)\., another id$/, sometimes: true },
   { why: "debug frames name the agent's ids of what was before the run: its checkpoint and the run that made it", in: /edited and forked|answered, and memory/, at: /frame debug\.payload\.((parent_checkpoint\.checkpoint_id|metadata\.run_id), another id|(config|parent_config|metadata)[^ ]*\.checkpoint_map)$/ },

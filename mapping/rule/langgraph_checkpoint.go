@@ -42,9 +42,9 @@ func MadeByRun(id string) json.RawMessage {
 const mostFacts = 16 << 10
 
 // RunFacts returns the part of a checkpoint's metadata that tells of the run which made it, as LangGraph's servers
-// keep it with each checkpoint: the plain values of its configurable, its metadata, and its attempt. Credentials of the
-// configurable are left out. So are members that would make the facts longer than 16 KiB, as every checkpoint keeps
-// them.
+// keep it with each checkpoint: the plain values of its configurable, the earlier checkpoint at which it begins, its
+// metadata, and its attempt. Credentials of the configurable are left out. So are members that would make the facts
+// longer than 16 KiB, as every checkpoint keeps them.
 func RunFacts(r *mapping.Run) json.RawMessage {
 	var facts rawjson.Object
 	put := func(name rawjson.Quoted, value json.RawMessage) {
@@ -57,6 +57,9 @@ func RunFacts(r *mapping.Run) json.RawMessage {
 		return kind == '{' || kind == '[' || kind == 'n' || strings.HasPrefix(name, "__") || slices.Contains(placeKeys, name) || isCredential(name, value)
 	})
 	_ = rawjson.EachMember(plain, put)
+	if from := r.Options.Checkpoint; from != "" {
+		facts.Put(rawjson.Member{Name: "checkpoint_id", Value: rawjson.Quote(from)})
+	}
 	_ = rawjson.EachMember(r.Metadata, put)
 	facts.Put(rawjson.Member{Name: "run_attempt", Value: new(rawjson.Writer).Int(int64(max(1, r.Attempt))).Bytes})
 	return facts.JSON()
@@ -74,11 +77,11 @@ func UpdateFacts(thread json.RawMessage) json.RawMessage {
 // placeKeys are members of a configurable that say where a run begins.
 var placeKeys = []string{"checkpoint_id", "checkpoint_ns", "checkpoint_map", "thread_ts"}
 
-// WithoutCredentials returns the metadata that an agent gives a checkpoint, which may hold a run's configurable,
-// without credentials and the named members.
-func WithoutCredentials(metadata json.RawMessage, names ...string) json.RawMessage {
+// AgentMetadata returns the metadata that an agent gives a checkpoint without the named members. It may hold a run's
+// configurable, of which credentials are left out, and the place where the run began, which has ids of the agent.
+func AgentMetadata(metadata json.RawMessage, names ...string) json.RawMessage {
 	return without(metadata, func(name string, value json.RawMessage) bool {
-		return slices.Contains(names, name) || isCredential(name, value)
+		return slices.Contains(names, name) || slices.Contains(placeKeys, name) || isCredential(name, value)
 	})
 }
 

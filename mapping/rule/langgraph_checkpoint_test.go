@@ -13,6 +13,7 @@ func TestRunFacts(t *testing.T) {
 	long := strings.Repeat("x", mostFacts)
 	for name, c := range map[string]struct {
 		config, metadata string
+		from             string
 		attempt          int
 		want             string
 	}{
@@ -25,10 +26,11 @@ func TestRunFacts(t *testing.T) {
 		"credentials by name":      {config: `{"configurable":{"openai_api_key":"k","Password":"p","session-token":"abcdefghijklmnopqrstuvwxyz"}}`, want: `{"run_attempt":1}`},
 		"a credential by its form": {config: `{"configurable":{"model":"m","extra":"sk-proj-AbCdEfGhIjKlMnOpQrStUvWx1234"}}`, want: `{"model":"m","run_attempt":1}`},
 		"metadata over configured": {config: `{"configurable":{"a":1,"b":1}}`, metadata: `{"a":2}`, want: `{"a":2,"b":1,"run_attempt":1}`},
+		"an earlier checkpoint":    {config: `{"configurable":{"checkpoint_id":"d"}}`, from: "c", want: `{"checkpoint_id":"c","run_attempt":1}`},
 		"what is too long":         {config: `{"configurable":{"a":"` + long + `","b":1}}`, metadata: `{"c":"` + long + `","d":1}`, want: `{"b":1,"d":1,"run_attempt":1}`},
 		"config that is no object": {config: `[]`, metadata: `1`, want: `{"run_attempt":1}`},
 	} {
-		run := &mapping.Run{Metadata: []byte(c.metadata), Attempt: c.attempt, Options: mapping.RunOptions{Config: []byte(c.config)}}
+		run := &mapping.Run{Metadata: []byte(c.metadata), Attempt: c.attempt, Options: mapping.RunOptions{Config: []byte(c.config), Checkpoint: c.from}}
 		if got := RunFacts(run); !rawjson.Equal(got, []byte(c.want)) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}

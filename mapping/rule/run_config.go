@@ -3,6 +3,8 @@ package rule
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
@@ -18,6 +20,43 @@ func MergeConfig(base, over json.RawMessage) (json.RawMessage, error) {
 // MergeContext does the same for context, which has no parts of its own.
 func MergeContext(base, over json.RawMessage) (json.RawMessage, error) {
 	return mergeOver(base, over, "")
+}
+
+// mostThreadConfig bounds ThreadConfig in bytes.
+const mostThreadConfig = 16 << 10
+
+// ThreadConfig returns the config of a thread after a run was made on it, as LangGraph's servers keep it: that of the
+// run's assistant, under the thread's own, under that of the request; both are LastingConfig. A thread keeps its config
+// if the new one would be longer than 16 KiB.
+func ThreadConfig(thread, assistant, request json.RawMessage) json.RawMessage {
+	all, err := MergeConfig(assistant, thread)
+	if err == nil {
+		all, err = MergeConfig(all, request)
+	}
+	if err != nil || len(all) > mostThreadConfig {
+		return thread
+	}
+	return all
+}
+
+// LastingConfig returns the part of a config that ThreadConfig is made of: without credentials, and without the ids of
+// runs and checkpoints. It is nil for none, and for a config that is longer than a thread's may be.
+func LastingConfig(config json.RawMessage) json.RawMessage {
+	if rawjson.Kind(config) != '{' || len(config) > mostThreadConfig {
+		return nil
+	}
+	kept := without(config, isCredential)
+	configurable := without(rawjson.Get(config, "configurable"), func(name string, value json.RawMessage) bool {
+		return strings.HasPrefix(name, "__") || slices.Contains(placeKeys, name) || slices.Contains(idKeys, name) || name == BridgeMember || isCredential(name, value)
+	})
+	if string(configurable) == "{}" {
+		configurable = nil
+	}
+	kept, err := rawjson.WithMembers(kept, rawjson.Member{Name: "configurable", Value: configurable})
+	if err != nil || string(kept) == "{}" {
+		return nil
+	}
+	return kept
 }
 
 // MergeMetadata returns base with the top-level members of patch set in it: how metadata of threads, assistants and

@@ -106,9 +106,12 @@ func WithRun(request json.RawMessage, r *mapping.Run) (json.RawMessage, error) {
 	return all.Join(), err
 }
 
+// idKeys are the names of runIDs.
+var idKeys = []string{"thread_id", "run_id", "graph_id", "assistant_id"}
+
 // runIDs are what graphs look for in config.configurable.
 func runIDs(r *mapping.Run) []rawjson.Member {
-	return []rawjson.Member{
+	return []rawjson.Member{ // of idKeys
 		{Name: "thread_id", Value: rawjson.Quote(r.ThreadID)},
 		{Name: "run_id", Value: rawjson.Quote(r.ID)},
 		{Name: "graph_id", Value: rawjson.Quote(r.Agent)},

@@ -3,6 +3,8 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -26,7 +28,8 @@ type agentTasks struct {
 type taskWalk struct {
 	copied *agentCopy
 	before *adapter.Fork
-	over   bool // there are no more, or the agent cannot list them
+	run    string // the agent's run whose checkpoints are read; "": all
+	over   bool   // there are no more, or the agent cannot list them
 	read   map[taskKey]json.RawMessage
 }
 
@@ -69,7 +72,32 @@ func (a *agentTasks) of(ctx context.Context, page []mapping.Checkpoint) map[stri
 	for _, w := range a.walks {
 		w.find(ctx, wanted, found)
 	}
+	a.findOriginals(ctx, page, wanted, found)
 	return found
+}
+
+// findOriginals finds past checkpoints that were copied from another thread. Each run of that has a walk of its own,
+// since the other thread may have gone on for long.
+func (a *agentTasks) findOriginals(ctx context.Context, page []mapping.Checkpoint, wanted map[taskKey][]string, found map[string]json.RawMessage) {
+	maps.DeleteFunc(wanted, func(_ taskKey, ids []string) bool { return slices.Contains(ids, a.thread.Head) })
+	for _, c := range page {
+		if wanted[taskKeyOf(c)] == nil || c.RunID == "" {
+			continue
+		}
+		l, err := a.s.store.Links.Before(ctx, "", c)
+		if err != nil || l.RemoteRun == "" || slices.ContainsFunc(a.walks, func(w *taskWalk) bool {
+			return w.copied.of.Link.Remote == l.Remote && (w.run == "" || w.run == l.RemoteRun)
+		}) {
+			continue
+		}
+		copied, err := a.s.openCopy(ctx, a.thread, l, c.RunID)
+		if copied == nil || err != nil {
+			continue
+		}
+		w := &taskWalk{copied: copied, run: l.RemoteRun, read: map[taskKey]json.RawMessage{}}
+		a.walks = append(a.walks, w)
+		w.find(ctx, wanted, found)
+	}
 }
 
 // begin finds the copies to go through: those that the thread's agents work on now.
@@ -130,7 +158,7 @@ func (w *taskWalk) find(ctx context.Context, wanted map[taskKey][]string, found 
 
 // readOn reads the next checkpoints of the copy.
 func (w *taskWalk) readOn(ctx context.Context, limit int) {
-	list, err := w.copied.TaskHistory(ctx, w.copied.of, w.before, limit)
+	list, err := w.copied.TaskHistory(ctx, w.copied.of, w.before, w.run, limit)
 	w.over = err != nil || len(list) < limit
 	if len(list) == 0 {
 		return

@@ -8,6 +8,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/proxy/service/servicetest"
 )
 
 // A cron's runs are made with what the assistant says at the tick, not with what it said when the cron was made.
@@ -38,6 +39,34 @@ func TestCronOfAnAssistant(t *testing.T) {
 		time.Sleep(time.Hour)
 		w.want(t, 1, "after its assistant was deleted")
 	})
+}
+
+// TestThreadKeepsTheConfigOfItsRuns checks that a thread's config has that of its runs and their assistant, and a run's
+// kwargs that of its assistant. Credentials stay with the run.
+func TestThreadKeepsTheConfigOfItsRuns(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a, err := b.CreateAssistant(t.Context(), adapter.AssistantRequest{Graph: "graph", Config: raw(`{"tags":["a"],"configurable":{"user":"ada","team":"x"}}`), Context: raw(`{"c":1}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	thread := mapping.NewID()
+	for _, c := range []struct{ given, config, kept string }{
+		{`{"configurable":{"user":"bob","api_key":"k"}}`, `{"tags":["a"],"configurable":{"user":"bob","team":"x","api_key":"k"}}`, `{"tags":["a"],"configurable":{"user":"bob","team":"x"}}`},
+		{`{"recursion_limit":7,"configurable":{"more":1}}`, `{"tags":["a"],"recursion_limit":7,"configurable":{"user":"ada","team":"x","more":1}}`, `{"tags":["a"],"recursion_limit":7,"configurable":{"user":"bob","team":"x","more":1}}`},
+	} {
+		n := servicetest.NewRun(thread, a.ID, "hi")
+		n.Config = raw(c.given)
+		n.Kwargs, _ = rawjson.WithMember(n.Kwargs, "config", n.Config)
+		run, _ := b.Start(t, t.Context(), n)
+		th, err := b.GetThread(t.Context(), thread)
+		if err != nil || !rawjson.Equal(th.Config, raw(c.kept)) {
+			t.Errorf("the thread's config is %s, %v; want %s", th.Config, err, c.kept)
+		}
+		if got := rawjson.Get(run.Kwargs, "config"); !rawjson.Contains(got, raw(c.config)) || string(rawjson.Get(run.Kwargs, "context")) != `{"c":1}` {
+			t.Errorf("kwargs are %s, want config %s", run.Kwargs, c.config)
+		}
+	}
 }
 
 // A principal sees no assistants over agents that it may not use.

@@ -30,7 +30,7 @@ func (s *Service) copyAt(ctx context.Context, t mapping.Thread, c mapping.Checkp
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.linkOfCheckpoint(ctx, t, c)
+	l, err := s.linkOfCheckpoint(ctx, t, c, named != t.Head)
 	if err != nil || l.Remote == "" {
 		return nil, err
 	}
@@ -69,12 +69,16 @@ func repeats(c, before mapping.Checkpoint) bool {
 }
 
 // linkOfCheckpoint returns the link to the agent's thread that has a checkpoint. It is zero if no agent made the
-// checkpoint.
-func (s *Service) linkOfCheckpoint(ctx context.Context, t mapping.Thread, c mapping.Checkpoint) (mapping.Link, error) {
+// checkpoint. One that was copied from another thread is found there if it is past: what comes next of the newest is
+// done in either thread by itself.
+func (s *Service) linkOfCheckpoint(ctx context.Context, t mapping.Thread, c mapping.Checkpoint, past bool) (mapping.Link, error) {
 	if c.RunID == "" { // an update made it, maybe through an agent
 		return s.linkTo(ctx, t, c.RemoteThread)
 	}
 	l, err := s.store.Links.Before(ctx, t.ID, c)
+	if err == nil && l.Remote == "" && past {
+		l, err = s.store.Links.Before(ctx, "", c)
+	}
 	switch {
 	case err != nil:
 		return l, err
@@ -119,7 +123,7 @@ func (s *Service) openCopy(ctx context.Context, t mapping.Thread, l mapping.Link
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, "Agent %q has no way to tell the states of graphs within its graph.", agent.Name)
 	}
 	of := adapter.Copy{Link: l, ThreadID: t.ID, Agent: agent.Name, AssistantID: mapping.AssistantID(agent.Name)}
-	if made, err := s.store.Runs.Get(ctx, t.ID, run); err == nil && made.Agent == agent.Name {
+	if made, err := s.store.Runs.Get(ctx, "", run); err == nil && made.Agent == agent.Name {
 		of.AssistantID = made.AssistantID
 	}
 	return &agentCopy{CopyReader: r, of: of}, nil

@@ -56,12 +56,14 @@ func (s *Service) PlanTaskRun(ctx context.Context, agent *engine.Agent, n adapte
 
 func (s *Service) planRunOf(ctx context.Context, agent *engine.Agent, assistant *mapping.Assistant, n *adapter.RunRequest, task *stepping.TaskRun) (*engine.StartRequest, error) {
 	p := &runPlan{s: s, agent: agent, assistant: assistant, n: n, asked: rule.StepLimit(n.Config), now: s.store.Now(), task: task}
+	given := rule.LastingConfig(n.Config)
 	if err := mergeAssistant(n, assistant); err != nil {
 		return nil, err
 	}
 	p.findTraits(ctx)
 	p.cfg = s.engine.Config()
 	p.layOut(mapping.PrincipalOf(ctx))
+	p.out.ThreadConfig, p.out.ThreadDefaults = given, rule.LastingConfig(assistant.Config)
 	for _, step := range []func(context.Context) error{
 		p.resolveThread, p.readOptions, p.setOrigin, p.setTask, p.describe, p.readInput, p.checkMemory, p.messageAsAnswer, p.resolveTask, p.unsupportedFields,
 	} {
@@ -177,12 +179,25 @@ func (p *runPlan) releaseRequest() {
 }
 
 // mergeAssistant adds the settings of the assistant that a request names to those of the request, which take
-// precedence.
+// precedence. The request as the run keeps it gets them, too.
 func mergeAssistant(n *adapter.RunRequest, a *mapping.Assistant) (err error) {
-	if n.Config, err = rule.MergeConfig(unlessEmpty(a.Config), n.Config); err != nil {
+	config, context := unlessEmpty(a.Config), unlessEmpty(a.Context)
+	if n.Config, err = rule.MergeConfig(config, n.Config); err != nil {
 		return err
 	}
-	n.Context, err = rule.MergeContext(unlessEmpty(a.Context), n.Context)
+	if n.Context, err = rule.MergeContext(context, n.Context); err != nil {
+		return err
+	}
+	var added []rawjson.Member
+	if config != nil {
+		added = append(added, rawjson.Member{Name: "config", Value: n.Config})
+	}
+	if context != nil {
+		added = append(added, rawjson.Member{Name: "context", Value: n.Context})
+	}
+	if len(added) > 0 {
+		n.Kwargs, err = rawjson.WithMembers(n.Kwargs, added...)
+	}
 	return err
 }
 

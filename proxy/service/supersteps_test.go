@@ -48,7 +48,7 @@ func newStateMaker(t *testing.T) (*servicetest.Bench, *stateMaker) {
 	b := servicetest.At(t, blank.DSN(t))
 	m := &stateMaker{Agent: b.Graph, states: []adapter.State{
 		{Values: raw(`{"n":1}`), Checkpoint: "1", Next: []string{"b"}, Source: "update", Step: 0},
-		{Values: raw(`{"n":2}`), Checkpoint: "2", Next: []string{"c"}, Tasks: raw(`[{"id":"t","name":"c"}]`), Source: "update", Step: 1},
+		{Values: raw(`{"n":2}`), Checkpoint: "2", Next: []string{"c"}, Tasks: raw(`[{"id":"t","name":"c"}]`), Source: "update", Step: 1, Metadata: raw(`{"graph_id":"graph"}`)},
 	}}
 	b.Taker = m
 	b.Close()
@@ -199,6 +199,9 @@ func TestAnUpdateOfAnEarlierStateIsTheGraphs(t *testing.T) {
 	list, err := gathered(b.StateHistory(t.Context(), th.ID, adapter.HistoryQuery{}))
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%d states, %v", len(list), err)
+	}
+	if got := rawjson.GetText(list[0].Metadata, "graph_id"); got != "graph" {
+		t.Errorf("the graph's metadata is not kept: graph_id %q", got)
 	}
 	m.after = adapter.State{Values: raw(`{"n":3}`), Checkpoint: "3", Next: []string{"b"}, Source: "update", Step: 1}
 	made, err := b.UpdateState(t.Context(), th.ID, adapter.StateUpdate{Values: raw(`{"n":3}`), AsNode: "a", CheckpointID: list[1].Checkpoint})

@@ -59,21 +59,26 @@ func (s *Links) Get(ctx context.Context, threadID, agent, taskID string) (l mapp
 }
 
 // Before returns what the agent of the run that made a checkpoint was last logged to call the thread and the run by
-// then; zero where no run of this thread made it, as on a copy of a thread.
+// then; zero where no run of this thread made it, as on a copy of a thread. With threadID "" it may be any thread's: a
+// copied checkpoint has the number of its original.
 func (s *Links) Before(ctx context.Context, threadID string, c mapping.Checkpoint) (l mapping.Link, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		l = mapping.Link{}
-		thread, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
-		if err != nil {
-			return err
+		sc := tables.ScopeOf(ctx)
+		if threadID != "" {
+			if _, err := tables.ThreadKey(t, sc, threadID); err != nil {
+				return err
+			}
 		}
-		return t.Each(`SELECT e.seq, e.head, r.agent FROM runs r JOIN events e ON e.thread = r.thread AND e.run = r.id
- WHERE r.thread = $1 AND r.run_id = $2 AND e.seq >= r.from_seq AND e.seq <= $3 AND e.kind = $4 ORDER BY e.seq DESC LIMIT 1`,
-			sqldb.In{thread, c.RunID, c.Seq, string(mapping.KindLinked)}, func(scan func(...any) error) error {
-				var seq int64
+		where, args := sc.Narrow(`r.run_id = $1 AND r.tenant = $2 AND ($3 = '' OR h.thread_id = $3) AND e.seq >= r.from_seq AND e.seq <= $4 AND e.kind = $5`,
+			c.RunID, sc.Tenant, threadID, c.Seq, string(mapping.KindLinked))
+		return t.Each(`SELECT h.id, e.seq, e.head, r.agent FROM runs r JOIN threads h ON h.id = r.thread JOIN events e ON e.thread = r.thread AND e.run = r.id
+ WHERE `+where+` ORDER BY e.seq DESC LIMIT 1`,
+			args, func(scan func(...any) error) error {
+				var thread, seq int64
 				var body []byte
 				var agent string
-				if err := scan(&seq, sqldb.Unsealed(&body, colEventHead, thread, &seq), &agent); err != nil {
+				if err := scan(&thread, &seq, sqldb.Unsealed(&body, colEventHead, &thread, &seq), &agent); err != nil {
 					return err
 				}
 				var h mapping.Head

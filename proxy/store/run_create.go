@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -17,6 +18,7 @@ type CreateRun struct {
 	Thread                           *mapping.Thread // made if it is not there; nil: must exist (NotFound)
 	MustNotExist                     bool            // Thread must be new (stateless runs)
 	ThreadMeta                       json.RawMessage // merged into the thread's metadata (graph_id, assistant_id) where those keys are missing
+	ThreadDefaults, ThreadConfig     json.RawMessage // what the assistant and the request add to the thread's config if it is not busy: rule.ThreadConfig
 	Task                             *mapping.Task   // a new lineage; nil: Run.TaskID exists
 	Events                           []mapping.Event // started (+ input): appended at once if the run is claimed
 	Root                             *mapping.Event  // before the input of a run that starts from nothing; nil: none
@@ -168,6 +170,7 @@ func (x *createRunTx) place() (err error) {
 	if th.Metadata, err = fillKeys(th.Metadata, x.n.ThreadMeta); err != nil {
 		return err
 	}
+	th.Config = rule.ThreadConfig(th.Config, x.n.ThreadDefaults, x.n.ThreadConfig)
 	th.Status, th.Interrupts = mapping.ThreadBusy, nil
 	x.thread, x.fresh, err = x.s.base.insertThread(x.Tx, x.principal, th, tables.WithAgent("", x.made.Run.Agent))
 	if err == nil && !x.fresh && x.n.MustNotExist {
@@ -376,6 +379,9 @@ func (x *createRunTx) occupy() error {
 	if err := noteAgent(x.Tx, &x.thread, x.made.Run.Agent); err != nil {
 		return err
 	}
+	if err := x.configure(); err != nil {
+		return err
+	}
 	x.thread.Metadata, x.thread.Status, x.thread.UpdatedAt = metadata, mapping.ThreadBusy, sqldb.TimeOf(x.Now)
 	if started(x.logged) {
 		at := runKey{Run: x.run, Thread: x.thread.key}
@@ -384,6 +390,19 @@ func (x *createRunTx) occupy() error {
 		}
 	}
 	return setThread(x.Tx, x.thread.key, mapping.ThreadBusy, metadata)
+}
+
+// configure adds to the config of a thread that was not busy.
+func (x *createRunTx) configure() error {
+	if x.thread.Status == mapping.ThreadBusy || len(x.n.ThreadDefaults)+len(x.n.ThreadConfig) == 0 {
+		return nil
+	}
+	config := rule.ThreadConfig(x.thread.Config, x.n.ThreadDefaults, x.n.ThreadConfig)
+	if bytes.Equal(config, x.thread.Config) {
+		return nil
+	}
+	x.thread.Config = config
+	return x.Put(`UPDATE threads SET config = $2 WHERE id = $1`, x.thread.key, x.Sealed(config, colThreadConfig, x.thread.Tenant, x.thread.ID))
 }
 
 func started(events []mapping.Event) bool {

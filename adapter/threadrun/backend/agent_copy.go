@@ -130,11 +130,14 @@ func (b *backend) checkpointAt(ctx context.Context, c adapter.Copy, at adapter.F
 }
 
 // TaskHistory implements adapter.CopyReader.
-func (b *backend) TaskHistory(ctx context.Context, c adapter.Copy, before *adapter.Fork, limit int) ([]adapter.TasksAt, error) {
+func (b *backend) TaskHistory(ctx context.Context, c adapter.Copy, before *adapter.Fork, run string, limit int) ([]adapter.TasksAt, error) {
 	if err := b.readable(c); err != nil {
 		return nil, err
 	}
 	ask := statesAsk{Limit: limit}
+	if run != "" {
+		ask.Metadata = textOf(map[string]json.RawMessage{"run_id": quoted(run)})
+	}
 	if before != nil {
 		id, err := b.checkpointAt(ctx, c, *before)
 		if err != nil {

@@ -141,14 +141,14 @@ func TestStatesOfInnerGraphs(t *testing.T) {
 func TestTasksOfAHistory(t *testing.T) {
 	t.Parallel()
 	_, b, c, at := readingCopy(t)
-	list, err := b.TaskHistory(within(t), c, nil, 10)
+	list, err := b.TaskHistory(within(t), c, nil, "", 10)
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	if got := list[0]; got.Run != adaptertest.RunID || got.Step != at.Step || got.Source != "loop" || inside(t, got.Tasks, 0, "checkpoint", "thread_id") != `"`+adaptertest.ThreadID+`"` {
 		t.Errorf("%+v", got)
 	}
-	if list, err = b.TaskHistory(within(t), c, &at, 10); err != nil || len(list) != 0 {
+	if list, err = b.TaskHistory(within(t), c, &at, "", 10); err != nil || len(list) != 0 {
 		t.Errorf("before the only one: %+v, %v", list, err)
 	}
 }

@@ -141,7 +141,7 @@ func (n *names) startsAt(ours string) {
 
 // metadata returns the agent's metadata of a checkpoint, without the bridge's members.
 func (n *names) metadata(data json.RawMessage) json.RawMessage {
-	return rule.WithoutCredentials(n.own(data), runKey, threadKey, firstKey)
+	return rule.AgentMetadata(n.own(data), runKey, threadKey, firstKey)
 }
 
 // stateEvent returns the event for a state that was read and not streamed. It creates a checkpoint.

@@ -8,6 +8,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // mostStates is the longest history that servers return in one answer.
@@ -85,5 +86,6 @@ func (o copyOf) read(st stateWire) adapter.State {
 	_ = json.Unmarshal(st.Metadata, &meta)
 	return adapter.State{
 		Values: st.Values, Checkpoint: st.head(), Next: nonNil(st.Next), Tasks: o.tasks(st.Tasks), Source: meta.Source, Step: meta.Step,
+		Metadata: rule.AgentMetadata(o.metadata(st.Metadata), "run_id"),
 	}
 }

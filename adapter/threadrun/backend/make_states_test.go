@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // TestSuperstepsAreSentAsTheyCame checks that a command replaces its values and that a list of values remains one
@@ -24,6 +25,17 @@ func TestSuperstepsAreSentAsTheyCame(t *testing.T) {
 	want := `[{"updates":[{"values":{"a":1},"as_node":"n"},{"values":[{"a":1},{"b":2}]}]},{"updates":[{"command":{"update":{"c":3},"goto":"m"}}]}]`
 	if err != nil || string(got) != want {
 		t.Errorf("%s, %v; want %s", got, err, want)
+	}
+}
+
+// TestStatesThatTheGraphMakesKeepItsMetadata checks that the metadata of a state that was read has the bridge's ids, and
+// neither a place nor a run of the agent.
+func TestStatesThatTheGraphMakesKeepItsMetadata(t *testing.T) {
+	t.Parallel()
+	o := copyOf{thread: pair{"up", "t"}, graph: pair{"theirs", "ours"}}
+	got := o.read(stateWire{Metadata: []byte(`{"source":"input","step":-1,"graph_id":"theirs","thread_id":"up","run_id":"r","checkpoint_id":"c","checkpoint_map":null,"api_key":"k"}`)})
+	if want := `{"source":"input","step":-1,"graph_id":"ours","thread_id":"t"}`; !rawjson.Equal(got.Metadata, []byte(want)) || got.Source != "input" || got.Step != -1 {
+		t.Errorf("got %+v, want metadata %s", got, want)
 	}
 }
 

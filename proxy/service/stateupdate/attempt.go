@@ -340,7 +340,7 @@ func agentEvent(fold *state.Fold, read adapter.State, remote string, step int, n
 	}
 	cp := &mapping.Checkpoint{
 		ID: mapping.NewID(), Source: cmp.Or(read.Source, "update"), Step: step, CreatedAt: now,
-		Next: read.Next, Tasks: read.Tasks, Remote: read.Checkpoint, RemoteThread: remote,
+		Next: read.Next, Tasks: read.Tasks, Remote: read.Checkpoint, RemoteThread: remote, Metadata: read.Metadata,
 	}
 	return mapping.Event{Kind: mapping.KindState, At: now, Data: diff, Head: mapping.Head{Checkpoint: cp}}, after, nil
 }

@@ -157,7 +157,7 @@ func TestAssistantIsUsedForRuns(t *testing.T) {
 	}
 	run := b.Get(thread + "/runs").OK().List("")[0]
 	if rig.Dig(run, "assistant_id") != id || rig.Dig(run, "metadata.team") != "a" || rig.Dig(run, "metadata.graph_id") != "agent" || rig.Dig(run, "metadata.assistant_id") != id ||
-		rig.Dig(run, "kwargs.config.configurable.assistant_id") != id || rig.Dig(run, "kwargs.context.tone") != nil {
+		rig.Dig(run, "kwargs.config.configurable.assistant_id") != id || rig.Dig(run, "kwargs.config.configurable.model") != "small" || rig.Dig(run, "kwargs.context.tone") != "dry" {
 		t.Errorf("%v", run)
 	}
 	if th := b.Get(thread).OK(); th.Text("metadata.assistant_id") != id || th.Text("metadata.graph_id") != "agent" {

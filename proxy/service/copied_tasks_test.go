@@ -1,0 +1,92 @@
+package service_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/proxy/service/servicetest"
+	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
+)
+
+// taskTeller is a graph that stops before its node c, and that says of every checkpoint that its task is done.
+type taskTeller struct {
+	*servicetest.Agent
+	adapter.CopyReader
+	run string // the bridge's
+}
+
+const doneTask = `[{"id":"t","name":"b","error":null,"interrupts":[],"result":{"n":2}}]`
+
+func (g *taskTeller) stops(_ context.Context, t adapter.Assignment, yield servicetest.Yielder) {
+	g.run = t.Run.ID
+	link := mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: &mapping.Link{Remote: "up", RemoteRun: "theirs"}}}
+	at := func(step int, values, next string) mapping.Event {
+		cp := &mapping.Checkpoint{Source: "loop", Step: step, Next: []string{next}, RunID: t.Run.ID}
+		return mapping.Event{Kind: mapping.KindState, Data: raw(values), Head: mapping.Head{Full: true, Name: "checkpoints", Next: cp.Next, Checkpoint: cp}}
+	}
+	_ = yield(link, nil) && yield(at(0, `{"n":1}`, "b"), nil) && yield(at(1, `{"n":2}`, "c"), nil) && yield(servicetest.End(mapping.Outcome{Status: mapping.RunSuccess}), nil)
+}
+
+func (g *taskTeller) Tasks(_ context.Context, c adapter.Copy, _ adapter.Fork, _ bool) (json.RawMessage, error) {
+	if c.Link.Remote != "up" {
+		return nil, errAway
+	}
+	return raw(doneTask), nil
+}
+
+func (g *taskTeller) TaskHistory(_ context.Context, c adapter.Copy, _ *adapter.Fork, run string, _ int) ([]adapter.TasksAt, error) {
+	if c.Link.Remote != "up" || run != "" && run != "theirs" {
+		return nil, errAway
+	}
+	var list []adapter.TasksAt
+	for step := 1; step >= 0; step-- {
+		list = append(list, adapter.TasksAt{Run: g.run, Step: step, Source: "loop", Tasks: raw(doneTask)})
+	}
+	return list, nil
+}
+
+// TestCopiedStatesHaveTheResultsOfTheirTasks checks that the tasks of the earlier states of a copied thread are those
+// that the agent has of the original thread, as long as that is there. The newest state of the copy has not gone on.
+func TestCopiedStatesHaveTheResultsOfTheirTasks(t *testing.T) {
+	t.Parallel()
+	b := servicetest.At(t, blank.DSN(t))
+	g := &taskTeller{Agent: b.Graph}
+	b.Taker = g
+	b.Close()
+	b.Open(t)
+	g.Does(g.stops)
+	run, _ := b.Start(t, t.Context(), adapter.RunRequest{Agent: "graph", Input: raw(`{"messages":[]}`)})
+	thread := run.ThreadID
+	twin, err := b.CopyThread(t.Context(), thread, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(name string, want ...string) {
+		t.Helper()
+		list, err := gathered(b.StateHistory(t.Context(), twin.ID, adapter.HistoryQuery{Tasks: true}))
+		if err != nil || len(list) != 2 {
+			t.Fatalf("%s: %d states, %v", name, len(list), err)
+		}
+		for i, st := range list {
+			if got := rawjson.Get(rawjson.ElementsOf(st.Tasks)[0], "result"); string(got) != want[i] {
+				t.Errorf("%s: state %d has the result %s, want %s", name, i, got, want[i])
+			}
+			alone, err := b.GetStateWithTasks(t.Context(), twin.ID, st.Checkpoint)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := rawjson.Get(rawjson.ElementsOf(alone.Tasks)[0], "result"); string(got) != want[i] {
+				t.Errorf("%s: state %d alone has the result %s, want %s", name, i, got, want[i])
+			}
+		}
+	}
+	check("a copy", `null`, `{"n":2}`)
+	if err := b.DeleteThread(t.Context(), thread); err != nil {
+		t.Fatal(err)
+	}
+	check("its original is deleted", `null`, `null`)
+}
