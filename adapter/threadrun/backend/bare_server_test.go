@@ -15,19 +15,21 @@ func TestGraphOfAServerThatListsNone(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		assistant string
-		threads   bool
+		search    int // the status of a search for threads
 		code      string
 	}{
-		"a graph is configured":     {"chat", true, ""},
-		"none is configured":        {"", true, mapping.CodeUpstreamError},
-		"the server has no threads": {"chat", false, mapping.CodeBadUpstream},
+		"a graph is configured":      {"chat", http.StatusOK, ""},
+		"threads cannot be searched": {"chat", http.StatusUnprocessableEntity, ""},
+		"none is configured":         {"", http.StatusOK, mapping.CodeUpstreamError},
+		"the server has no threads":  {"chat", http.StatusNotFound, mapping.CodeBadUpstream},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			routes := http.NewServeMux()
-			if c.threads {
-				routes.HandleFunc("POST /threads/search", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "[]") })
-			}
+			routes.HandleFunc("POST /threads/search", func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(c.search)
+				_, _ = io.WriteString(w, "[]")
+			})
 			srv := httptest.NewServer(routes)
 			t.Cleanup(srv.Close)
 			up := adaptertest.Upstream(srv.URL)

@@ -185,13 +185,18 @@ func (g *graphs) findAgent(ctx context.Context) (target, error) {
 }
 
 // unlisted returns the configured graph of a server that has threads but lists no graphs, such as the one that
-// createEmbedServer of @langchain/langgraph-api makes. The server itself refuses runs of unknown graphs.
+// createEmbedServer of @langchain/langgraph-api makes. The server itself refuses runs of unknown graphs. It answers 422 if
+// the program around it did not make its threads searchable.
 func (g *graphs) unlisted(ctx context.Context, missing error) (target, error) {
 	var threads []json.RawMessage
-	if err := g.http.askJSON(ctx, "/threads/search", map[string]int{"limit": 1}, &threads); err != nil {
-		if s := upstream.Status(err); s == http.StatusNotFound || s == http.StatusMethodNotAllowed {
-			return target{}, g.noServer(missing)
-		}
+	err := g.http.askJSON(ctx, "/threads/search", map[string]int{"limit": 1}, &threads)
+	switch upstream.Status(err) {
+	case http.StatusUnprocessableEntity:
+		err = nil
+	case http.StatusNotFound, http.StatusMethodNotAllowed:
+		err = g.noServer(missing)
+	}
+	if err != nil {
 		return target{}, err
 	}
 	name := g.up.Config.Assistant
