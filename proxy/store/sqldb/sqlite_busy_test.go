@@ -104,7 +104,7 @@ func TestLongReaderHoldsTheLog(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	const limit = 64 << 20                        // journal_size_limit
-	grow := func(n int) (slowest time.Duration) { // with a different text each time, since an unchanged one is not written again
+	grow := func(n int) (slowest time.Duration) { // a different text each time; an unchanged one is not written
 		t.Helper()
 		for i := range n {
 			begin := time.Now()
