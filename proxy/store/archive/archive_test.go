@@ -28,8 +28,8 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// filled is a database with a little of everything, as an older version of the tables has it or, for the newest, as
-// this one.
+// filled returns a database with a few rows in every table, created by an older version or, for the newest, by this
+// one.
 func filled(t testing.TB, version string) string {
 	t.Helper()
 	f, err := os.Open("../testdata/upgrade/" + version + ".db.gz")
@@ -64,8 +64,8 @@ func imported(t testing.TB, dsn, text string) error {
 	return err
 }
 
-// odd adds what is easily lost on the way: bytes that are no UTF-8, none at all, NULL, U+0000 in bytes, large numbers,
-// and rows of the tables that the fixture leaves empty.
+// odd adds rows that are easily damaged: bytes that are not UTF-8, empty bytes, NULL, U+0000 in bytes, large numbers,
+// and rows of tables that are empty in the fixture.
 func odd(t testing.TB, path string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -81,7 +81,7 @@ func odd(t testing.TB, path string) {
 	ok(t, err)
 }
 
-// What is exported, imported and exported again is the same to the byte, also by way of the other database.
+// Exporting an imported export gives the same bytes, also by way of the other database.
 func TestRoundTripIsExact(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
@@ -106,7 +106,7 @@ func TestRoundTripIsExact(t *testing.T) {
 	})
 }
 
-// A bridge that starts over what was imported gives new rows keys of their own.
+// A bridge started on an imported database gives new rows unused keys.
 func TestKeysGoOnAfterTheImported(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
@@ -157,13 +157,13 @@ func TestImportRefuses(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%s: %v, want %s", tt.name, err, tt.want)
 			}
-			// What an import leaves takes the next one.
+			// The target is still empty after the failed import.
 			ok(t, imported(t, dsn, whole))
 		}
 	})
 }
 
-// zeros has no end, and no line.
+// zeros is an endless reader without a newline.
 type zeros struct{ read int }
 
 func (z *zeros) Read(p []byte) (int, error) {
@@ -181,7 +181,7 @@ func TestImportOfWhatHasNoEnd(t *testing.T) {
 	}
 }
 
-// An import needs an empty database. Rows that a bridge writes by itself are allowed.
+// An import needs an empty database, except for rows that a bridge writes by itself.
 func TestImportNeedsAnEmptyDatabase(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
@@ -189,7 +189,7 @@ func TestImportNeedsAnEmptyDatabase(t *testing.T) {
 		s, err := store.Open(t.Context(), dsn, store.Options{}, zap.NewNop())
 		ok(t, err)
 		if err := imported(t, dsn, whole); err == nil || !strings.Contains(err.Error(), " us") {
-			t.Errorf("beside a bridge: %v", err)
+			t.Errorf("with a running bridge: %v", err)
 		}
 		ok(t, s.Close())
 		ok(t, imported(t, dsn, whole))
@@ -203,7 +203,7 @@ func TestImportNeedsAnEmptyDatabase(t *testing.T) {
 	})
 }
 
-// What ends an import amid its lines leaves nothing.
+// An interrupted import leaves nothing behind.
 func TestImportThatIsInterruptedLeavesNothing(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
@@ -211,7 +211,7 @@ func TestImportThatIsInterruptedLeavesNothing(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		half := io.MultiReader(strings.NewReader(whole[:len(whole)/2]), readFunc(func([]byte) (int, error) { stop(); return 0, errors.New("broken pipe") }))
 		if _, err := archive.Import(ctx, dsn, archive.Options{}, half, zap.NewNop(), silent); err == nil {
-			t.Fatal("half an export was imported")
+			t.Fatal("an incomplete export was imported")
 		}
 		ok(t, imported(t, dsn, whole))
 	})
@@ -233,7 +233,7 @@ func TestBackupAndRestore(t *testing.T) {
 		restored, err := archive.Restore(t.Context(), file, back, unseen)
 		ok(t, err)
 		if *held != *checked || *held != *restored || held.Threads == 0 || held.Runs == 0 || held.Items == 0 {
-			t.Errorf("%s: the backup holds %v, found are %v, restored %v", version, held, checked, restored)
+			t.Errorf("%s: backup contains %v, check found %v, restored %v", version, held, checked, restored)
 		}
 		if list, err := os.ReadDir(folder); err != nil || len(list) != 3 { // the lock
 			t.Errorf("%v, %v", list, err)
@@ -290,10 +290,10 @@ func TestRestoreRefuses(t *testing.T) {
 			}
 			after, _ := os.ReadFile(target)
 			if !bytes.Equal(before, after) {
-				t.Error("what was at the place is not the same")
+				t.Error("the existing file was changed")
 			}
 			if _, err := os.Stat(target + ".new"); err == nil {
-				t.Error("the draft is left")
+				t.Error("the draft was left behind")
 			}
 		})
 	}
@@ -308,7 +308,7 @@ func run(t testing.TB, path, text string) {
 	ok(t, err)
 }
 
-// Damage where nothing is counted is found all the same: a copy of it is no backup.
+// Damage is found even if the summary is not affected; a copy of it is not a backup.
 func TestDamageIsNotCopied(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")

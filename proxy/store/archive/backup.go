@@ -6,9 +6,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Backup copies the SQLite database at path into a file that is empty or not there, while a bridge uses it or not, and
-// returns what the copy holds. The copy is whole and on the disk when Backup returns; after an error the file is of no
-// use.
+// Backup copies the SQLite database at path into a file that is empty or missing, and returns what the copy contains. A
+// bridge may be using the database. When Backup returns, the copy is complete and on disk. After an error the file is
+// unusable.
 func Backup(ctx context.Context, path, file string, said sqldb.Progress) (*Contents, error) {
 	if err := sqldb.CopySQLite(ctx, path, file, said); err != nil {
 		return nil, err
@@ -16,8 +16,8 @@ func Backup(ctx context.Context, path, file string, said sqldb.Progress) (*Conte
 	return inspect(ctx, file)
 }
 
-// Restore makes the SQLite database at path from a backup. There must be none there, and no bridge that uses it; after
-// an error there is none.
+// Restore creates the SQLite database at path from a backup. There must be no database there and no bridge using it.
+// After an error there is no database.
 func Restore(ctx context.Context, file, path string, said sqldb.Progress) (*Contents, error) {
 	if _, err := check(ctx, file); err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func Restore(ctx context.Context, file, path string, said sqldb.Progress) (*Cont
 	return inspect(ctx, path)
 }
 
-// Check checks a backup, and returns what it holds.
+// Check checks a backup and returns what it contains.
 func Check(ctx context.Context, file string) (*Contents, error) {
 	if err := sqldb.CheckSQLite(ctx, file); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func Check(ctx context.Context, file string) (*Contents, error) {
 	return check(ctx, file)
 }
 
-// check refuses what this version cannot read.
+// check returns an error if this version cannot read the backup.
 func check(ctx context.Context, file string) (*Contents, error) {
 	found, err := inspect(ctx, file)
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Contents is what a database or an export holds.
+// Contents summarizes a database or an export.
 type Contents struct {
 	Threads, Runs, Items int64
 	Schema               int64     // the version of the tables
-	Changed              time.Time // when a thread was changed last; zero without threads
+	Changed              time.Time // last change of a thread; zero without threads
 }
 
-// String returns the contents in words.
+// String formats the contents for people.
 func (c *Contents) String() string {
 	text := fmt.Sprintf("%s, %s, %s (schema %d", counted(c.Threads, "thread"), counted(c.Runs, "run"), counted(c.Items, "item"), c.Schema)
 	if !c.Changed.IsZero() {
@@ -30,7 +30,7 @@ func counted(n int64, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// contents reads a database of any version.
+// contents summarizes a database of any version.
 func contents(t *sqldb.Tx) (*Contents, error) {
 	c, changed := &Contents{}, int64(0)
 	err := t.Get(`SELECT (SELECT count(*) FROM threads), (SELECT count(*) FROM runs), (SELECT count(*) FROM items), (SELECT coalesce(max(updated_us), 0) FROM threads)`,

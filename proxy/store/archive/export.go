@@ -10,15 +10,14 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// format is the version of the format of exports.
+// format is the version of the export format.
 const format = 1
 
-// Rows is told how many rows have been exported or imported.
+// Rows is called with the number of rows exported or imported so far.
 type Rows func(n int64)
 
-// Export writes all rows of the database at dsn, as they are at one moment, whether a bridge uses it or not. Bodies
-// that are sealed are opened with the keys, which may be nil: an export is plain text. Of the rows one is in memory at
-// a time.
+// Export writes all rows of a consistent snapshot of the database at dsn. A bridge may be using the database. Sealed
+// bodies are opened with keys, which may be nil, because an export is plain text. Only one row is in memory at a time.
 func Export(ctx context.Context, dsn string, keys *seal.Ring, w io.Writer, said Rows) (*Contents, error) {
 	out := bufio.NewWriterSize(w, 1<<16)
 	var found *Contents
@@ -86,7 +85,7 @@ func (e *exporter) table(t *table) error {
 	})
 }
 
-// kept is how large a line's memory may be that the next line uses again.
+// kept is the maximum size of a line buffer that is reused for the next line.
 const kept = 1 << 20
 
 func (e *exporter) write(t *table, row []sqldb.Buffer) error {

@@ -10,16 +10,15 @@ import (
 	"go.uber.org/zap"
 )
 
-// Options are those of the database that is imported into.
+// Options configures the target database.
 type Options = sqldb.Options
 
-// Import writes an export into the database at dsn, which must hold nothing and be used by no bridge. All of it is one
-// transaction: after an error, and when the process dies, the database holds nothing. Of the rows a few are in memory
-// at a time.
+// Import writes an export into the database at dsn, which must be empty and not used by a bridge. It runs in one
+// transaction: if it fails or the process dies, the database stays empty. Only a few rows are in memory at a time.
 func Import(ctx context.Context, dsn string, o Options, r io.Reader, log *zap.Logger, said Rows) (found *Contents, err error) {
 	in := &importer{ctx: ctx, lines: newLines(r), said: said}
 	if err := in.header(); err != nil {
-		return nil, err // before there is a database
+		return nil, err // before the database is created
 	}
 	err = sqldb.Fill(ctx, dsn, o, log, func(t *sqldb.Tx) error {
 		in.tx = t
@@ -44,9 +43,9 @@ type importer struct {
 	lines    *lines
 	said     Rows
 	rows     int64
-	waiting  int // rows of which the database has not said yet whether it takes them
+	waiting  int // rows whose insertion the database has not confirmed yet
 	waitSize int
-	at       string // where an error is, while rows are read
+	at       string // position for errors while rows are read
 }
 
 func (in *importer) header() error {
@@ -69,7 +68,7 @@ func (in *importer) header() error {
 	return nil
 }
 
-// prepare refuses a database that is in use, and empties what a bridge fills by itself.
+// prepare refuses a database that is in use, and empties the tables that a bridge fills by itself.
 func (in *importer) prepare() error {
 	if err := in.tx.Alone(names()); err != nil {
 		return err
@@ -115,7 +114,7 @@ func (in *importer) refuseRows(t *table) error {
 	return nil
 }
 
-// all reads rows up to the end.
+// all imports the rows up to the end line.
 func (in *importer) all() error {
 	for {
 		in.at = fmt.Sprintf("line %d", in.lines.number+1)
@@ -155,7 +154,7 @@ func (in *importer) line(line []byte) (done bool, err error) {
 	return false, in.add(t, args, len(line))
 }
 
-// So many rows, or bytes, go to a database at a time where it is asked over a network.
+// Limits of a batch sent to a database over a network, in rows and bytes.
 const (
 	waitingMost  = 200
 	waitingBytes = 1 << 20
@@ -178,7 +177,7 @@ func (in *importer) add(t *table, args []any, size int) error {
 	return err
 }
 
-// finish compares the number of rows, and has later rows numbered after them.
+// finish compares the number of rows, and moves key sequences past the imported keys.
 func (in *importer) finish(said map[string]rawValue) error {
 	if want := string(said["rows"]); want != fmt.Sprint(in.rows) {
 		return fmt.Errorf("the end says that there are %s rows before it, and there are %d: the export is not whole", want, in.rows)

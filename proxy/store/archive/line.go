@@ -11,8 +11,8 @@ import (
 
 type rawValue = json.RawMessage
 
-// lineMost bounds a line, and so what an import has in memory. The largest rows are states and items, which limits.body
-// and limits.event keep far below it.
+// lineMost limits a line, and thereby the memory of an import. The largest rows are states and items, which limits.body
+// and limits.event keep far smaller.
 const lineMost = 1 << 30
 
 // lines reads lines and counts them.
@@ -22,10 +22,10 @@ type lines struct {
 	number int
 }
 
-// headerMost bounds the first line, so that what is no export at all is refused before it is read.
+// headerMost limits the first line, so that a file that is not an export is refused without reading all of it.
 const headerMost = 4 << 10
 
-// first is the first line, or so much of it that it can be none.
+// first returns the first line, or the start of it if it is too long to be a header.
 func (l *lines) first() ([]byte, error) {
 	begin, err := l.in.Peek(headerMost)
 	if err == nil && bytes.IndexByte(begin, '\n') < 0 {
@@ -36,7 +36,7 @@ func (l *lines) first() ([]byte, error) {
 
 func newLines(r io.Reader) *lines { return &lines{in: bufio.NewReaderSize(r, 1<<16)} }
 
-// next is the next line, until the call after it; io.EOF after the last.
+// next returns the next line, which is valid until the next call. It returns io.EOF after the last line.
 func (l *lines) next() ([]byte, error) {
 	l.number++
 	l.line = l.line[:0]
@@ -52,7 +52,7 @@ func (l *lines) next() ([]byte, error) {
 		case errors.Is(err, io.EOF) && len(l.line) == 0:
 			return nil, io.EOF
 		case errors.Is(err, io.EOF):
-			return l.line, nil // the last line, without its end
+			return l.line, nil // the last line, without a newline
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
 		case len(l.line) > lineMost:
@@ -79,7 +79,7 @@ func headerOf(line []byte) (header, error) {
 	return header{*h.Format, h.Schema}, nil
 }
 
-// rowOf takes a line apart: the name of a table, and the members of its row.
+// rowOf parses a line into the name of a table and the members of its row.
 func rowOf(line []byte) (name string, row map[string]rawValue, err error) {
 	var whole map[string]map[string]rawValue
 	if err := json.Unmarshal(line, &whole); err != nil {

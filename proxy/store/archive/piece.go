@@ -10,16 +10,16 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Piece reads rows of one table, some at a time, in the order of an export. Not for concurrent use.
+// Piece reads rows of one table in batches, in the order of an export. Not safe for concurrent use.
 type Piece struct {
 	of    *table
 	where string
 	args  []any
-	after []any // the key of the last row that was read; nil before the first
+	after []any // key of the last row read; nil before the first
 }
 
-// NewPiece returns a Piece of the rows r of a table that a condition selects, whose parameters are args. The table is
-// one of an export: another is a mistake of the program, and panics.
+// NewPiece returns a Piece of the rows r of a table that satisfy a condition with the parameters args. It panics if the
+// table is not part of an export.
 func NewPiece(table, where string, args ...any) *Piece {
 	t := tableOf(table)
 	if t == nil {
@@ -31,14 +31,14 @@ func NewPiece(table, where string, args ...any) *Piece {
 // Tables returns the names of the tables of an export.
 func Tables() []string { return names() }
 
-// A call of Next reads no more rows than pieceRows, and no more after pieceBytes.
+// Limits of one call of Next. It stops after pieceRows rows or once it has pieceBytes bytes.
 const (
 	pieceRows  = 500
 	pieceBytes = 1 << 20
 )
 
-// Next appends the next rows to lines, one JSON object on each. JSON in a column stands there as it is, and bodies are
-// opened. more is false when there are none left.
+// Next appends the next rows to lines, as one JSON object per line. JSON in a column is included as JSON, and bodies
+// are opened. more is false if there are no more rows.
 func (p *Piece) Next(t *sqldb.Tx, lines []byte) (_ []byte, more bool, err error) {
 	row, places := make([]sqldb.Buffer, len(p.of.columns)), make([]any, len(p.of.columns))
 	for i := range row {
@@ -86,7 +86,7 @@ func (p *Piece) selection() (text string, args []any) {
 	return fmt.Sprintf("SELECT %s FROM %s r WHERE %s ORDER BY %s LIMIT %d", strings.Join(list, ", "), p.of.name, where, order, pieceRows), args
 }
 
-// keyOf is what the rows are in the order of.
+// keyOf returns the values that rows are ordered by.
 func (t *table) keyOf(row []sqldb.Buffer) (key []any) {
 	for name := range strings.SplitSeq(t.order, ", ") {
 		for i, c := range t.columns {
@@ -98,11 +98,11 @@ func (t *table) keyOf(row []sqldb.Buffer) (key []any) {
 	return key
 }
 
-// argument is a value that was read as a parameter of a statement.
+// argument converts a scanned value to a parameter.
 func (c column) argument(v sqldb.Buffer) any {
 	switch c.kind {
 	case number:
-		n, _ := strconv.ParseInt(string(v), 10, 64) // the database says that it is one
+		n, _ := strconv.ParseInt(string(v), 10, 64) // always a number, because the database formatted it
 		return n
 	case text:
 		return string(v)
@@ -110,7 +110,7 @@ func (c column) argument(v sqldb.Buffer) any {
 	return append([]byte{}, v...)
 }
 
-// legible is the line of a row for people: without the table's name, and with JSON as it is.
+// legible formats a row for people: without the table's name, and with JSON included as JSON.
 func (t *table) legible(row []sqldb.Buffer) []byte {
 	var w rawjson.Writer
 	w.Open('{')

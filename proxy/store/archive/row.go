@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// line writes the line of a row into memory that is empty.
+// line appends the line of a row to memory, which must be empty.
 func (t *table) line(memory []byte, row []sqldb.Buffer) []byte {
 	w := rawjson.Writer{Bytes: memory}
 	w.Open('{').Key(t.name).Open('{')
@@ -36,7 +36,7 @@ func write(w *rawjson.Writer, v sqldb.Buffer, is kind) {
 	}
 }
 
-// insertion is the statement that adds a row.
+// insertion returns the statement that inserts a row.
 func (t *table) insertion() string {
 	var columns, values []string
 	for i, c := range t.columns {
@@ -45,7 +45,7 @@ func (t *table) insertion() string {
 	return "INSERT INTO " + t.name + " (" + strings.Join(columns, ", ") + ") VALUES (" + strings.Join(values, ", ") + ")"
 }
 
-// values are the arguments of insertion, from a row as it was read.
+// values converts an imported row to the arguments of insertion.
 func (t *table) values(row map[string]json.RawMessage) ([]any, error) {
 	args := make([]any, len(t.columns))
 	for i, c := range t.columns {
@@ -75,7 +75,7 @@ func (t *table) has(name string) bool {
 	return false
 }
 
-// value is what a database is given for a value of an export.
+// value converts an exported value to a parameter.
 func (c column) value(said json.RawMessage) (any, error) {
 	if string(said) == "null" {
 		return nil, nil

@@ -8,17 +8,17 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// An export is plain text, whatever keys the database has: so it can be read by another bridge, and in years. What is
-// imported is sealed under the keys of the database that it goes to.
+// An export is plain text, whatever keys the database has, so that another bridge can read it, even years later.
+// Imported bodies are sealed with the keys of the target database.
 
-// body is a column of a table whose bodies are sealed, and the columns that its seal is bound to, by their places.
+// body is a column with sealed bodies and the columns that its seal is bound to, by index.
 type body struct {
 	name string
 	at   int
 	row  []int
 }
 
-// bodies are those of a table.
+// bodies returns the sealed columns of a table.
 func (t *table) bodies() (list []body) {
 	for _, c := range sqldb.SealedColumns() {
 		if at := t.place(c.Name); c.Table == t.name && at >= 0 {
@@ -36,7 +36,7 @@ func (t *table) place(name string) int {
 	return slices.IndexFunc(t.columns, func(c column) bool { return c.name == name })
 }
 
-// open opens the bodies of a row as it was read.
+// open opens the bodies of a scanned row.
 func (t *table) open(tx *sqldb.Tx, row []sqldb.Buffer) error {
 	for _, b := range t.sealed {
 		key := make([]any, len(b.row))

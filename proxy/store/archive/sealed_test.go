@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// An export is the same whatever keys its database has, and an import seals under those of the database that it goes
-// to. Without the keys nothing is exported.
+// An export does not depend on the keys of its database, and an import seals with those of its target. Without the keys
+// nothing is exported.
 func TestAnExportIsPlainAndAnImportIsSealed(t *testing.T) {
 	t.Parallel()
 	key := append(bytes.Repeat([]byte{1}, seal.KeyBytes-1), 0)
@@ -30,7 +30,7 @@ func TestAnExportIsPlainAndAnImportIsSealed(t *testing.T) {
 			data, err := os.ReadFile(dsn)
 			ok(t, err)
 			if !strings.Contains(plain, "go on") || bytes.Contains(data, []byte("go on")) {
-				t.Error("what was imported is not sealed")
+				t.Error("the imported bodies are not sealed")
 			}
 		}
 		var again bytes.Buffer

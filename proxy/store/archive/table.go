@@ -6,16 +6,16 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// table is what is exported of a table.
+// table describes how a table is exported.
 type table struct {
 	name    string
-	order   string // by what its rows are sorted: one way only
+	order   string // columns that its rows are ordered by; the order must be unambiguous
 	columns []column
-	keyed   bool // its column id is given by the database
-	// own is of tables that a bridge fills by itself: rows in them do not make a database that is in use.
+	keyed   bool // the database generates its column id
+	// own marks tables that a bridge fills by itself. A database with rows only in these counts as empty.
 	own    bool
 	sealed []body // of its columns
-	only   string // the condition of the rows that are exported; "": all
+	only   string // condition of the exported rows; "" means all
 }
 
 type column struct {
@@ -23,7 +23,7 @@ type column struct {
 	kind kind
 }
 
-// kind is what a column holds: a text and bytes are the same in an export, but not in a database.
+// kind is the type of a column. Texts and bytes look the same in an export, but not in a database.
 type kind byte
 
 const (
@@ -32,7 +32,7 @@ const (
 	raw    kind = '*'
 )
 
-// tables are those of an export, in its order. TestEveryColumnIsExported holds them to the migrations.
+// tables lists the exported tables in order. TestEveryColumnIsExported compares them with the migrations.
 var tables = []table{
 	keyed("threads", "#id tenant thread_id owner status *metadata *config *interrupts #created_us #updated_us #expires_us agents #keep_latest #ttl_us"),
 	listed("thread_seq", "thread", "#thread #seq head prev_head #line #base #prev_base"),
@@ -63,10 +63,10 @@ var tables = []table{
 	some(filled("secrets", "name", "name *value"), sqldb.NoKeyRow),
 }
 
-// left are the tables, and columns of tables, that are no part of an export.
+// left lists the tables and columns that are not exported.
 var left = []string{
 	"processes", "commits", "goose_db_version", "item_tokens", "item_members",
-	// Counted anew at the start, and used up at most a span ago.
+	// Recounted at each start, or valid for only a short time.
 	"quota_counts", "rates",
 	"items.id", "items.tokens", "items.tokens_us", "items.members", "items.members_us",
 }
@@ -88,7 +88,7 @@ func filled(name, order, columns string) table {
 	return t
 }
 
-// listed reads columns as they are written above, # before those that are numbers, and * before those of bytes.
+// listed parses columns as written above, with # before numbers and * before bytes.
 func listed(name, order, columns string) table {
 	t := table{name: name, order: order}
 	for _, c := range strings.Fields(columns) {
@@ -118,7 +118,7 @@ func names() (list []string) {
 	return list
 }
 
-// selection reads all rows, numbers as text too: NULL is no number.
+// selection selects all rows. Numbers are cast to text, too, because they may be NULL.
 func (t *table) selection() string {
 	var list []string
 	for _, c := range t.columns {
@@ -128,7 +128,7 @@ func (t *table) selection() string {
 			list = append(list, c.name)
 		}
 	}
-	// By columns of the table: what is selected has the same names on PostgreSQL, and is text.
+	// Qualify the columns: on PostgreSQL the selected expressions have the same names, but are text.
 	order := t.name + "." + strings.ReplaceAll(t.order, ", ", ", "+t.name+".")
 	text := "SELECT " + strings.Join(list, ", ") + " FROM " + t.name
 	if t.only != "" {

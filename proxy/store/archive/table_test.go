@@ -12,7 +12,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// Every column of every table is exported as what it is, or named among those that are left out.
+// Every column of every table is either exported with its type or listed as left out.
 func TestEveryColumnIsExported(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")

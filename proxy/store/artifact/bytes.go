@@ -14,16 +14,16 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// ChunkData is the column of the bytes of files, which is sealed where the bridge has keys (sqldb.Tx.Sealed).
+// ChunkData is the column of file contents, which is sealed if the bridge has keys (sqldb.Tx.Sealed).
 const ChunkData = "chunks.data"
 
-// chunkSize is how much of a file one write stores: other writes get in between.
+// chunkSize is how much of a file is stored in one write, so that other writes can run in between.
 const chunkSize = 256 << 10
 
-// Save streams a file into chunks, each its own write. The same (thread, path) keeps its id and the time it was made.
-// staged: invisible until an Append names its id (agent-made files); else visible at once (uploads). More than limit
-// bytes (0: no limit): TooLarge, and nothing stays. Size and Sum are worked out here; the rest comes from a, whose Path
-// must be canonical.
+// Save streams a file into chunks, each with its own write. A file at the same thread and path keeps its id and
+// creation time. A staged file, made by an agent, is invisible until an Append names its id; an upload is visible at
+// once. If the body is larger than limit bytes (0 means no limit), it returns a TooLarge error and nothing remains.
+// Size and Sum are computed; everything else comes from a, whose Path must be canonical.
 func (s *Table) Save(ctx context.Context, a mapping.Artifact, body io.Reader, limit int64, staged bool) (mapping.Artifact, error) {
 	blob, err := s.newBlob(ctx, a.ThreadID)
 	if err != nil {
@@ -56,12 +56,12 @@ func insertBlob(t *sqldb.Tx, staged bool) (blob int64, err error) {
 	return blob, err
 }
 
-// publishBlob notes that a visible artifact has these bytes.
+// publishBlob records that the bytes belong to a visible artifact.
 func publishBlob(t *sqldb.Tx, blob int64) error {
 	return t.Put(`UPDATE blobs SET loose = 0 WHERE id = $1`, blob)
 }
 
-// writeChunks stores the chunks. They may be lost with the machine until finish.
+// writeChunks stores the chunks. A crash of the machine before finish may lose them.
 func (s *Table) writeChunks(ctx context.Context, blob int64, body io.Reader, limit int64) (size int64, sum string, err error) {
 	hash, buf := sha256.New(), make([]byte, chunkSize)
 	for n := 0; ; n++ {
@@ -85,8 +85,8 @@ func (s *Table) writeChunks(ctx context.Context, blob int64, body io.Reader, lim
 	}
 }
 
-// fill reads until buf is full or the body has ended. Only a bare io.EOF is the end of a body: io.ErrUnexpectedEOF,
-// which io.ReadFull returns for a short last chunk, is what net/http returns for a body that broke off.
+// fill reads until buf is full or the body has ended. Only a bare io.EOF marks the end of a body. io.ErrUnexpectedEOF,
+// which io.ReadFull would return for a short last chunk, is what net/http returns for a body that broke off.
 func fill(body io.Reader, buf []byte) (n int, ended bool, err error) {
 	for n < len(buf) && err == nil {
 		var more int
@@ -103,7 +103,7 @@ func insertChunk(t *sqldb.Tx, blob int64, n int, data []byte) error {
 	return t.Put(`INSERT INTO chunks (blob, n, data) VALUES ($1, $2, $3)`, blob, n, t.Sealed(data, ChunkData, blob, n))
 }
 
-// finish writes the row that makes the file one.
+// finish writes the row of the artifact.
 func (s *Table) finish(ctx context.Context, blob int64, a mapping.Artifact, staged bool) (made mapping.Artifact, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		thread, err := tables.ThreadKey(t, tables.Scope{Tenant: a.Tenant}, a.ThreadID)
@@ -139,22 +139,23 @@ func (s *Table) finish(ctx context.Context, blob int64, a mapping.Artifact, stag
 	return made, err
 }
 
-// afterOthers is a time after that of every file of the thread: at, unless two came at once, a clock was set back, or
-// an upload that began later was done earlier. Uploads are told apart by their times, see mapping.Uploaded.
+// afterOthers returns a modification time later than that of every other file of the thread. That is at, unless two
+// files came at the same moment, a clock was set back, or a later upload was finished earlier. Uploads are
+// distinguished by their times, see mapping.Uploaded.
 func afterOthers(t *sqldb.Tx, thread int64, at time.Time) (time.Time, error) {
 	var newest int64
 	err := t.Get(`SELECT coalesce(max(modified_us), 0) FROM artifacts WHERE thread = $1`, sqldb.In{thread}, sqldb.Out{&newest})
 	return sqldb.TimeOf(max(sqldb.Micros(at), newest+1)), err
 }
 
-// discardBlob removes the chunks of a file that came to nothing. What it misses is swept later.
+// discardBlob removes the chunks of a failed upload. Anything it misses is swept later.
 func (s *Table) discardBlob(ctx context.Context, blob int64) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer stop()
 	_ = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error { return dropBlob(t, blob) })
 }
 
-// writeFile is Table.Save of a small file within an operation.
+// writeFile is Table.Save for a small file within an operation.
 func writeFile(quotas *tables.Quotas, t *sqldb.Tx, thread, run int64, f FileWrite) (mapping.Artifact, error) {
 	a, sum := f.Artifact, sha256.Sum256(f.Content)
 	a.Size, a.Sum = int64(len(f.Content)), hex.EncodeToString(sum[:])
@@ -183,8 +184,8 @@ func writeFile(quotas *tables.Quotas, t *sqldb.Tx, thread, run int64, f FileWrit
 	return a, addedFiles(quotas, t, thread, there, a.Size)
 }
 
-// Open reads what Get does with its bytes, which are fetched chunk by chunk. A reader whose file is replaced or removed
-// meanwhile gets an error.
+// Open returns an artifact as Get does, and a reader that fetches its content chunk by chunk. If the file is replaced
+// or removed, reads return an error.
 func (s *Table) Open(ctx context.Context, threadID, id string) (mapping.Artifact, io.ReadSeekCloser, error) {
 	row, err := s.visible(ctx, threadID, id)
 	if err != nil {
@@ -193,8 +194,8 @@ func (s *Table) Open(ctx context.Context, threadID, id string) (mapping.Artifact
 	return row.Artifact, &chunks{ctx: ctx, db: s.db, key: row.key, blob: row.blob, sum: row.Sum, size: row.Size}, nil
 }
 
-// chunks reads the bytes of an artifact. Readers may take minutes: on SQLite both of its keys may be those of another
-// file by then, but the sum of its bytes is not.
+// chunks reads the content of an artifact. Reading may take minutes. On SQLite both keys may by then be reused for
+// another file, but the checksum is not.
 type chunks struct {
 	ctx  context.Context
 	db   *sqldb.DB
@@ -202,9 +203,9 @@ type chunks struct {
 	blob int64
 	sum  string
 	size int64
-	at   int64 // of the next byte
+	at   int64 // offset of the next byte
 	held sqldb.Buffer
-	buf  bytes.Reader // over the part of held that was not read; empty after a Seek
+	buf  bytes.Reader // unread part of held; empty after a Seek
 }
 
 func (c *chunks) Read(p []byte) (int, error) {
@@ -221,7 +222,7 @@ func (c *chunks) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Seek fetches nothing.
+// Seek reads nothing.
 func (c *chunks) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
@@ -239,7 +240,7 @@ func (c *chunks) Seek(offset int64, whence int) (int64, error) {
 
 func (*chunks) Close() error { return nil }
 
-// fetch reads the chunk of the next byte. Every chunk but the last has chunkSize bytes.
+// fetch reads the chunk of the next byte. Every chunk except the last has chunkSize bytes.
 func (c *chunks) fetch() error {
 	n := c.at / chunkSize
 	err := c.db.ReadBlob(c.ctx, func(t *sqldb.Tx) error {
@@ -260,7 +261,7 @@ func (c *chunks) fetch() error {
 // sweepAge is how long bytes may wait for the row or event that makes them visible.
 const sweepAge = 24 * time.Hour
 
-// Sweep removes what uploads and runs that broke off have left behind.
+// Sweep removes what interrupted uploads and runs have left behind.
 func Sweep(t *sqldb.Tx) error {
 	old := t.Horizon - sweepAge.Microseconds()
 	for _, text := range []string{
@@ -275,8 +276,8 @@ func Sweep(t *sqldb.Tx) error {
 	return nil
 }
 
-// Copy gives a copied thread the same files under the same ids. They share their bytes, which stay until the last
-// thread has left them (dropBlob).
+// Copy gives a copied thread the same files with the same ids. The threads share the bytes, which stay until no thread
+// refers to them (dropBlob).
 func Copy(quotas *tables.Quotas, t *sqldb.Tx, from, to int64) error {
 	var rows []artifactRow
 	err := t.Each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND a.staged = 0`, sqldb.In{from}, func(scan func(...any) error) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// otherLine stands for the run that took a file out of sight, where a fork did: the file is of a line that the thread
-// has left. It is not listed, and can still be read by its id, as the states of that line name it.
+// otherLine is stored as the run that hid a file if a fork hid it: the file belongs to a line that the thread has left.
+// It is not listed, but can still be read by its id, which the states of that line contain.
 const otherLine = -2
 
 // Some reports whether a thread has files that ChangeLine may change.
@@ -22,9 +22,9 @@ func Some(t *sqldb.Tx, thread int64) (some bool, err error) {
 	return some, err
 }
 
-// ChangeLine brings the files of a thread from one line of its history to another, by the state where each ends: those
-// that the states differ in, and those that messages brought which only one of them has. What a client uploaded is of
-// no line, and stays.
+// ChangeLine switches the files of a thread from one line of its history to another, given the state at the end of
+// each: files that differ between the states, and files attached to messages that only one of them has. Uploads of
+// clients belong to no line and stay.
 func ChangeLine(quotas *tables.Quotas, t *sqldb.Tx, thread int64, was, now *state.Fold) error {
 	l := lineChange{Tx: t, quotas: quotas, thread: thread, now: now}
 	if err := l.stated(was); err != nil {
@@ -33,7 +33,7 @@ func ChangeLine(quotas *tables.Quotas, t *sqldb.Tx, thread int64, was, now *stat
 	return l.attached(was)
 }
 
-// lineChange is one change of a thread's files to those of another line.
+// lineChange switches a thread's files to those of another line.
 type lineChange struct {
 	*sqldb.Tx
 	quotas *tables.Quotas
@@ -41,7 +41,7 @@ type lineChange struct {
 	now    *state.Fold
 }
 
-// stated changes the files of values.files.
+// stated switches the files of values.files.
 func (l lineChange) stated(was *state.Fold) error {
 	list, _ := rule.ChangedFiles(was, l.now)
 	for _, f := range list {
@@ -52,7 +52,7 @@ func (l lineChange) stated(was *state.Fold) error {
 	return nil
 }
 
-// put has a path be what a state says of it.
+// put makes a path match the new state.
 func (l lineChange) put(f rule.File) error {
 	row, there, err := visibleAt(l.Tx, l.thread, f.Path)
 	switch {
@@ -74,13 +74,13 @@ func (l lineChange) put(f rule.File) error {
 		return l.show(old[i])
 	}
 	if f.Reference != "" {
-		return nil // its bytes are gone with their history
+		return nil // its bytes were removed with their history
 	}
 	_, err = writeFile(l.quotas, l.Tx, l.thread, ByUpdate, FileWrite{Content: f.Content, Artifact: mapping.Artifact{Path: f.Path, MIMEType: f.MIMEType}})
 	return err
 }
 
-// isFile reports whether an artifact is what a state has at its path.
+// isFile reports whether an artifact is the file that a state has at its path.
 func isFile(a mapping.Artifact, f rule.File) bool {
 	if f.Reference != "" {
 		return f.ModifiedAt.IsZero() || a.ModifiedAt.UnixMilli() == f.ModifiedAt.UnixMilli()
@@ -89,7 +89,7 @@ func isFile(a mapping.Artifact, f rule.File) bool {
 	return a.Sum == hex.EncodeToString(sum[:])
 }
 
-// attached changes the files that messages brought.
+// attached switches the files attached to messages.
 func (l lineChange) attached(was *state.Fold) error {
 	left, come := rule.HeldSums(was.Messages()), rule.HeldSums(l.now.Messages())
 	for sum := range left {
@@ -123,7 +123,7 @@ func (l lineChange) attached(was *state.Fold) error {
 	return nil
 }
 
-// hidden are the files of other lines of which something is so, the newest first.
+// hidden returns the files of other lines that match a condition, newest first.
 func (l lineChange) hidden(where string, arg any) (list []artifactRow, err error) {
 	err = l.each(`a.staged = -1 AND a.until_run = -2 AND `+where, arg, func(row artifactRow) error {
 		list = append(list, row)
@@ -133,7 +133,7 @@ func (l lineChange) hidden(where string, arg any) (list []artifactRow, err error
 	return list, err
 }
 
-// each reads rows first, and then does something with each.
+// each reads the matching rows and then calls do for each.
 func (l lineChange) each(where string, arg any, do func(artifactRow) error) error {
 	var list []artifactRow
 	err := l.Each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND `+where+` ORDER BY a.id`, sqldb.In{l.thread, arg}, func(scan func(...any) error) error {
@@ -152,7 +152,7 @@ func (l lineChange) hide(row artifactRow) error {
 	return l.Put(`UPDATE artifacts SET staged = -1, until_run = $2 WHERE id = $1`, row.key, otherLine)
 }
 
-// show makes a file visible again. It is a new row: what became of a path is told by the order of its rows (deeds).
+// show makes a file visible again. It inserts a new row, since the order of a path's rows is its history (deeds).
 func (l lineChange) show(row artifactRow) error {
 	if err := l.Put(`DELETE FROM artifacts WHERE id = $1`, row.key); err != nil {
 		return err

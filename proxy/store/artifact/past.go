@@ -13,15 +13,15 @@ import (
 type FileVersion struct {
 	mapping.Artifact
 	Key       int64
-	RunID     string // that wrote it; "": no run, or none that is there
+	RunID     string // of the run that wrote it; "" if there was none or it is gone
 	Visible   bool
-	OtherLine bool // it went out of sight by a fork, and not by a run
+	OtherLine bool // hidden by a fork and not by a run
 }
 
 const pastColumns = `a.id, a.blob, h.tenant, a.artifact_id, h.thread_id, a.task_id, a.path, a.size, a.mime, a.sum, a.agent_created, a.created_us, a.modified_us, a.remote_id, a.run,
  COALESCE(r.run_id, ''), a.staged = 0, a.until_run FROM artifacts a JOIN threads h ON h.id = a.thread LEFT JOIN runs r ON r.id = a.run`
 
-// Versions lists what is kept of a thread's files, by path, the visible version first and then the newest.
+// Versions lists all stored versions of a thread's files by path, the visible version first and then the newest.
 func (s *Table) Versions(ctx context.Context, threadID string) (list []FileVersion, err error) {
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
@@ -46,7 +46,7 @@ func scanVersion(scan func(...any) error) (v FileVersion, blob int64, err error)
 	return v, row.blob, err
 }
 
-// OpenVersion reads one of Versions by its key. A key that the thread does not have is NotFound.
+// OpenVersion reads one of Versions by its key. It returns a NotFound error if the thread has no such version.
 func (s *Table) OpenVersion(ctx context.Context, threadID string, key int64) (v FileVersion, body io.ReadSeekCloser, err error) {
 	var blob int64
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {

@@ -7,14 +7,14 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// addedFiles counts a file of a thread for the key that made the thread, or refuses it. There was one at its path
-// already where there is true.
+// addedFiles counts a file against the quotas of the thread's owner, or refuses it. there reports whether there was
+// already a file at its path.
 func addedFiles(quotas *tables.Quotas, t *sqldb.Tx, thread int64, there bool, size int64) error {
 	return countFiles(t, thread, there, size, quotas.Added)
 }
 
-// notedFiles counts a file that a run's state brings, and refuses none: what the agent did is done, and the log would
-// not go on without it.
+// notedFiles counts a file of a run's state without refusing it, because the agent's work is done and the log could not
+// continue without it.
 func notedFiles(quotas *tables.Quotas, t *sqldb.Tx, thread int64, there bool, size int64) error {
 	return countFiles(t, thread, there, size, quotas.Noted)
 }

@@ -11,19 +11,19 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Table is the files of threads.
+// Table holds the files of threads.
 type Table struct {
 	db     *sqldb.DB
 	quotas *tables.Quotas
 }
 
-// New returns the files of a database, which quotas count.
+// New returns the files of a database, counted by quotas.
 func New(db *sqldb.DB, quotas *tables.Quotas) *Table { return &Table{db, quotas} }
 
 const artifactColumns = `a.id, a.blob, h.tenant, a.artifact_id, h.thread_id, a.task_id, a.path, a.size, a.mime, a.sum, a.agent_created, a.created_us, a.modified_us, a.remote_id, a.run
  FROM artifacts a JOIN threads h ON h.id = a.thread`
 
-// artifactRow is an artifact with its key, its bytes' and that of the run that wrote it (see version).
+// artifactRow is an artifact with the keys of its row, its bytes and the run that wrote it (see version).
 type artifactRow struct {
 	key, blob, run int64
 	mapping.Artifact
@@ -62,7 +62,8 @@ func (s *Table) visible(ctx context.Context, threadID, id string) (row artifactR
 	return row, err
 }
 
-// List returns the visible ones: agent-created first, root before nested, then by path. limit 0: all.
+// List returns the visible artifacts: agent-created ones first, root before nested, then by path. A limit of 0 means
+// all.
 func (s *Table) List(ctx context.Context, threadID string, limit, offset int) (found []mapping.Artifact, total int, err error) {
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		key, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
@@ -83,8 +84,8 @@ func (s *Table) List(ctx context.Context, threadID string, limit, offset int) (f
 	return found, total, err
 }
 
-// Uploads lists the visible ones of a thread that were not made by an agent, root before nested, then by path. A thread
-// that is not there has none.
+// Uploads lists the visible artifacts of a thread that were not made by an agent, root before nested, then by path. It
+// returns none if the thread does not exist.
 func (s *Table) Uploads(ctx context.Context, threadID string) (found []mapping.Artifact, err error) {
 	sc := tables.ScopeOf(ctx)
 	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.Tenant, threadID)
@@ -100,7 +101,7 @@ func (s *Table) Uploads(ctx context.Context, threadID string) (found []mapping.A
 	return found, err
 }
 
-// known finds a row of a path, whether visible, staged or replaced: it has the id.
+// known returns a row of a path, whether visible, staged or replaced. All of them have the path's id.
 func known(t *sqldb.Tx, thread int64, path string) (artifactRow, bool, error) {
 	row, err := readArtifact(t, `a.thread = $1 AND a.path = $2 ORDER BY a.staged, a.id`, thread, path)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -109,7 +110,7 @@ func known(t *sqldb.Tx, thread int64, path string) (artifactRow, bool, error) {
 	return row, err == nil, err
 }
 
-// insertArtifact adds a row; an earlier visible row of the path must be gone.
+// insertArtifact adds a row. An earlier visible row of the path must have been removed.
 func insertArtifact(t *sqldb.Tx, thread, run, blob int64, a mapping.Artifact, staged bool) error {
 	_, err := t.Exec(`INSERT INTO artifacts (thread, artifact_id, task_id, path, nested, size, mime, sum, agent_created, remote_id, staged, blob, created_us, modified_us, run)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
@@ -118,7 +119,7 @@ func insertArtifact(t *sqldb.Tx, thread, run, blob int64, a mapping.Artifact, st
 	return err
 }
 
-// adopt fills in what a new write of a path keeps of the old: its id, who made it first, and when.
+// adopt fills in what a new version of a path keeps from the old one: its id, its creator and its creation time.
 func adopt(t *sqldb.Tx, a *mapping.Artifact, old artifactRow, there bool) {
 	now := sqldb.TimeOf(t.Now)
 	if there {
@@ -142,8 +143,8 @@ func adopt(t *sqldb.Tx, a *mapping.Artifact, old artifactRow, there bool) {
 	a.CreatedAt, a.ModifiedAt = sqldb.TimeOf(sqldb.Micros(a.CreatedAt)), sqldb.TimeOf(sqldb.Micros(a.ModifiedAt))
 }
 
-// show makes a row the visible one of its path, written by a run (0: by a client). The same bytes again stay the work
-// of their first writer.
+// show makes a row the visible one of its path, written by a run or, if run is 0, by a client. If a run writes the same
+// bytes again, they still belong to the first writer.
 func show(t *sqldb.Tx, thread, run, blob int64, a mapping.Artifact) error {
 	old, there, err := visibleAt(t, thread, a.Path)
 	if err != nil {
@@ -186,8 +187,8 @@ func dropArtifact(t *sqldb.Tx, key, blob int64) error {
 	return dropBlob(t, blob)
 }
 
-// dropBlob removes bytes that no artifact refers to any more: a copied thread shares those of its files. The row is
-// locked first, so that of two threads that leave the bytes at once the second one finds that it is the last.
+// dropBlob removes bytes that no artifact refers to any more; copied threads share bytes. The row is locked first, so
+// that if two threads drop the bytes at once, the second one sees that it is the last.
 func dropBlob(t *sqldb.Tx, blob int64) error {
 	const unused = ` AND NOT EXISTS (SELECT 1 FROM artifacts WHERE blob = $1)`
 	return tables.DeleteAll(t, blob, []string{
@@ -197,21 +198,21 @@ func dropBlob(t *sqldb.Tx, blob int64) error {
 	})
 }
 
-// Changes are what events tell of the files of a thread.
+// Changes lists the changes of a thread's files that belong to events.
 type Changes struct {
 	Staged []string    // ids of staged artifacts that become visible (see Table.Save)
 	Files  []FileWrite // small files, written with the events
-	Drop   []string    // paths that are gone
+	Drop   []string    // paths of removed files
 }
 
 // FileWrite is a small artifact written together with an event.
 type FileWrite struct {
-	Artifact mapping.Artifact // ID "" keeps the path's id, or makes one
+	Artifact mapping.Artifact // an empty ID becomes the path's id or a new one
 	Content  []byte
 }
 
 // Publish makes staged artifacts visible, writes small files and drops paths, in the transaction of the events that
-// tell of them.
+// belong to these changes.
 func Publish(quotas *tables.Quotas, t *sqldb.Tx, thread, run int64, c Changes) (list []mapping.Artifact, err error) {
 	if len(c.Staged)+len(c.Files)+len(c.Drop) == 0 {
 		return nil, nil
@@ -243,7 +244,7 @@ func Publish(quotas *tables.Quotas, t *sqldb.Tx, thread, run int64, c Changes) (
 	return list, nil
 }
 
-// unstage shows the newest staged row of an id. One that is visible already, with nothing staged, stays as it is.
+// unstage shows the newest staged row of an id. If there is none, a visible one stays as it is.
 func unstage(t *sqldb.Tx, thread, run int64, id string) (mapping.Artifact, error) {
 	row, err := readArtifact(t, `a.thread = $1 AND a.artifact_id = $2 AND a.staged >= 0 ORDER BY a.staged DESC, a.id DESC`, thread, id)
 	if err != nil {

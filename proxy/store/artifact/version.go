@@ -6,21 +6,20 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// version is one of the files that a path had, visible or out of sight.
+// version is a version of the file at a path, visible or hidden.
 type version struct {
 	key, blob  int64
 	path       string
-	run, until int64 // the run that wrote it, and the one that took it out of sight; 0: none
+	run, until int64 // the run that wrote it, and the one that hid it; 0 means none
 	visible    bool
-	gone       bool // nothing can bring it back: it is to be deleted
+	gone       bool // no longer restorable and to be deleted
 }
 
-// ByUpdate stands for the run of a file that a state update or a new thread's states brought. No run takes it back.
+// ByUpdate is stored as the run of a file written by a state update or by the states of a new thread. No run undoes it.
 const ByUpdate = -1
 
-// giveWay takes a visible file out of the way of what comes in its place (nothing, if it is removed). A run's doing can
-// be taken back, so what was there before it is kept; what a client does cannot, and nothing before it is needed any
-// more.
+// giveWay makes room for a new version of a path, or removes the file. A run may be undone, so the version before it is
+// kept. A client's change cannot be undone, so all earlier versions are deleted.
 func giveWay(t *sqldb.Tx, thread int64, old artifactRow, run int64) error {
 	switch {
 	case run == 0:
@@ -31,7 +30,7 @@ func giveWay(t *sqldb.Tx, thread int64, old artifactRow, run int64) error {
 	return t.Put(`UPDATE artifacts SET staged = -1, until_run = $2 WHERE id = $1`, old.key, run)
 }
 
-// dropVersions removes a path with all it was.
+// dropVersions removes all versions of a path.
 func dropVersions(t *sqldb.Tx, thread int64, path string) error {
 	list, err := readVersions(t, `thread = $1 AND path = $2`, thread, path)
 	for i := 0; i < len(list) && err == nil; i++ {
@@ -51,7 +50,7 @@ func readVersions(t *sqldb.Tx, where string, args ...any) (list []version, err e
 	return list, err
 }
 
-// UndoRun takes back what a run did to the files of its thread: each is what it would be without it.
+// UndoRun restores the files of a thread as they would be without a run.
 func UndoRun(t *sqldb.Tx, thread, run int64) error {
 	list, err := readVersions(t, `thread = $1 AND path IN (SELECT path FROM artifacts WHERE thread = $1 AND staged <> 1 AND (run = $2 OR until_run = $2))`, thread, run)
 	for len(list) > 0 && err == nil {
@@ -64,7 +63,7 @@ func UndoRun(t *sqldb.Tx, thread, run int64) error {
 	return err
 }
 
-// undoFile has what became of a path happen again without what a run did.
+// undoFile replays the history of a path without the changes of a run.
 func undoFile(t *sqldb.Tx, list []version, run int64) error {
 	was := slices.Clone(list)
 	replay(list, run)
@@ -85,7 +84,7 @@ func undoFile(t *sqldb.Tx, list []version, run int64) error {
 	return nil
 }
 
-// replay works out what the versions of a path are without a run's: the rules are those of giveWay.
+// replay computes the state of a path's versions without a run, by the rules of giveWay.
 func replay(list []version, without int64) {
 	var now *version
 	for _, d := range deeds(list) {
@@ -104,14 +103,14 @@ func replay(list []version, without int64) {
 	}
 }
 
-// deed is one change of a path: a version was put there, or what was there was removed (nil).
+// deed is one change of a path: a version was written, or the existing one was removed (nil).
 type deed struct {
 	run int64
 	put *version
 }
 
-// deeds are told by the versions: one that was not taken out of sight by the run that wrote the next was removed, and
-// the path was free until then.
+// deeds reconstructs the changes from the versions. If a version was not hidden by the run that wrote the next one, it
+// was removed, and there was no file until then.
 func deeds(list []version) (done []deed) {
 	for i := range list {
 		v := &list[i]
@@ -123,7 +122,7 @@ func deeds(list []version) (done []deed) {
 	return done
 }
 
-// KeepOfRun lets what a run did to files stay when the run goes: others stand on it.
+// KeepOfRun keeps the changes of a run when the run is deleted, because later changes depend on them.
 func KeepOfRun(t *sqldb.Tx, thread, run int64) error {
 	list, err := readVersions(t, `thread = $1 AND until_run = $2`, thread, run)
 	for i := 0; i < len(list) && err == nil; i++ {
@@ -135,8 +134,8 @@ func KeepOfRun(t *sqldb.Tx, thread, run int64) error {
 	return t.Put(`UPDATE artifacts SET run = 0 WHERE thread = $1 AND run = $2`, thread, run)
 }
 
-// ForgetVersions drops what runs replaced that ended at before or earlier: it goes with the checkpoints that had it. So
-// does what such runs wrote on lines that the thread left.
+// ForgetVersions drops versions replaced by runs that ended at before or earlier, as their checkpoints are dropped,
+// too. It also drops what such runs wrote on lines that the thread has left.
 func ForgetVersions(t *sqldb.Tx, thread, before int64) error {
 	list, err := readVersions(t, `thread = $1 AND staged = -1 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = CASE until_run WHEN -2 THEN run ELSE until_run END AND (r.ended_us = 0 OR r.ended_us > $2))`, thread, before)
 	for i := 0; i < len(list) && err == nil; i++ {

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SinceBoot returns a clock that no setting of the time moves and that goes on while the machine is suspended, which
-// Go's monotonic clock does not. A virtual machine that is paused from outside cannot notice it by any clock of its
-// own.
+// SinceBoot returns a clock that is not affected by setting the time and that, unlike Go's monotonic clock, keeps
+// running while the machine is suspended. A virtual machine that is paused from outside cannot notice that with any of
+// its clocks.
 func SinceBoot() func() time.Duration {
 	var ts unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts) != nil {
@@ -16,7 +16,7 @@ func SinceBoot() func() time.Duration {
 	}
 	return func() time.Duration {
 		var ts unix.Timespec
-		_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts) // it worked before
+		_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts) // it worked above
 		return time.Duration(ts.Nano())
 	}
 }

@@ -4,5 +4,6 @@ package clock
 
 import "time"
 
-// SinceBoot returns a clock that no setting of the time moves. Here it stands still while the machine is suspended.
+// SinceBoot returns a clock that is not affected by setting the time. On this system it stops while the machine is
+// suspended.
 func SinceBoot() func() time.Duration { return monotonic() }

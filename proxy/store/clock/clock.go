@@ -1,6 +1,6 @@
-// Package clock is the source of time for stored decisions: what is due, what has expired, what is kept. Package sqldb
-// has a Clock for each database and gives its reading to every operation. Other packages read it by store.Store.Now,
-// and never compare a stored time with the clock of their machine. SinceBoot measures how much time has passed.
+// Package clock provides the time for stored decisions: what is due, what has expired, what is kept. Package sqldb has
+// a Clock for each database and passes its reading to every operation. Other packages read it with store.Store.Now, and
+// never compare a stored time with the machine's clock. SinceBoot measures elapsed time.
 package clock
 
 import (
@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// Reading is what a Clock shows, in microseconds since 1970.
+// Reading is the time shown by a Clock, in microseconds since 1970.
 type Reading struct {
-	// Now is the time that is stored, and by which something is due.
+	// Now is the time to store and to compare due times with.
 	Now int64
-	// Horizon is the time up to which things expire: what has an expiry at or before it is over. It is Now, except
-	// after a jump forward, which makes everything look old: then it stays behind by as much as was jumped over, until
-	// that much time has passed.
+	// Horizon is the time to compare expiry times with: anything that expires at or before it has expired. It equals
+	// Now, except after a jump forward, which would make everything look old. Then it lags behind by the length of the
+	// jump, until that much time has passed.
 	Horizon int64
-	// Since is Now right after the newest jump, or 0 if Horizon is Now. Things made at Since or later may be judged by
-	// Now.
+	// Since is the value of Now right after the last jump, or 0 if Horizon equals Now. For things created at Since or
+	// later, Now may be used instead of Horizon.
 	Since int64
 }
 
@@ -27,7 +27,7 @@ func At(t time.Time) Reading {
 	return Reading{Now: now, Horizon: now}
 }
 
-// Expiry returns the time up to which things expire that were made at a time.
+// Expiry returns the time to compare the expiry of something with that was created at made.
 func (r Reading) Expiry(made int64) int64 {
 	if r.Since > 0 && made >= r.Since {
 		return r.Now
@@ -35,41 +35,39 @@ func (r Reading) Expiry(made int64) int64 {
 	return r.Horizon
 }
 
-// Patience is how long the clock of a machine must have been ahead or behind before that is believed. A clock that is
-// wrong for a moment changes nothing.
+// Patience is how long a machine's clock must have been ahead or behind before it is believed. A clock that is wrong
+// for a short time changes nothing.
 const Patience = 5 * time.Minute
 
-// Slack is how far a clock may be from where it is expected. It covers slow drift, and answers of a database that come
-// late.
+// Slack is how far the clock may deviate from the expected time. It covers slow drift and late responses of a database.
 const Slack = 2 * time.Second
 
-// Clock follows a clock that may be set, the source, by one that may not. Safe for concurrent use.
+// Clock follows a source clock that may be set, using a second clock that cannot be set. Safe for concurrent use.
 //
-// Between two times heard of the source it goes on by itself. When the source has jumped, it goes on as if nothing had
-// happened until the jump has lasted for its patience. A jump back makes things live longer, which does no harm. A jump
-// while no process runs cannot be told from a long pause.
+// Between two times heard from the source it advances by itself. After a jump of the source, it continues as if nothing
+// had happened until the jump has lasted for its patience. A jump back makes things live longer, which does no harm. A
+// jump while no process runs cannot be distinguished from a long pause.
 type Clock struct {
 	passed   func() time.Duration
 	patience time.Duration
 
 	mu      sync.Mutex
 	heard   bool
-	now     int64         // the time when it was last believed
-	at      time.Duration // passed at that moment
-	doubted bool          // the source has jumped, and is not believed yet
-	first   time.Duration // passed when it was doubted first
+	now     int64         // the last time that was believed
+	at      time.Duration // passed at that time
+	doubted bool          // the source has jumped and is not believed yet
+	first   time.Duration // passed when the doubt began
 	lag     time.Duration // of Horizon
-	jumped  time.Duration // passed at the newest jump forward
+	jumped  time.Duration // passed at the last jump forward
 	since   int64
 }
 
-// New returns a Clock that shows nothing before it has heard a time. passed must not be moved by the setting of a
-// clock.
+// New returns a Clock that has not heard a time yet. passed must not be affected by setting a clock.
 func New(passed func() time.Duration, patience time.Duration) *Clock {
 	return &Clock{passed: passed, patience: patience}
 }
 
-// Hear notes what the source shows.
+// Hear records a time of the source.
 func (c *Clock) Hear(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,7 +92,7 @@ func (c *Clock) Hear(now time.Time) {
 	}
 }
 
-// patient reports whether a jump is to be waited out.
+// patient reports whether to keep waiting for a jump to disappear.
 func (c *Clock) patient(at time.Duration) bool {
 	if !c.doubted {
 		c.doubted, c.first = true, at
@@ -104,7 +102,7 @@ func (c *Clock) patient(at time.Duration) bool {
 
 func (c *Clock) reading(at time.Duration) int64 { return c.now + (at - c.at).Microseconds() }
 
-// Read returns what the clock shows. It must have heard a time.
+// Read returns the clock's reading. Hear must have been called before.
 func (c *Clock) Read() Reading {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// hands are a clock that can be set, and time that passes.
+// hands is a clock that can be set, with an independent elapsed time.
 type hands struct {
 	wall   time.Time
 	passed time.Duration
 }
 
 func (h *hands) pass(c *Clock, d time.Duration) {
-	for d > 0 { // a process looks at least every minute
+	for d > 0 { // a process reads the clock at least every minute
 		step := min(d, time.Minute)
 		h.wall, h.passed, d = h.wall.Add(step), h.passed+step, d-step
 		c.Hear(h.wall)

@@ -10,12 +10,12 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// itemsAtOnce is how many bytes of values a search reads at a time, but for one item that is longer.
+// itemsAtOnce is how many bytes of values a search reads at a time. A single longer item is read alone.
 const itemsAtOnce = 4 << 20
 
-// Search finds items, in the order of q.SortBy; those of a query have their Score. It decides at once which ones, and
-// reads their values a few megabytes at a time: an item is yielded as it is by then, and one that was removed meanwhile
-// is left out.
+// Search returns the items that match q, in the order of q.SortBy. Those found by a query have a Score. It selects the
+// items at once and reads their values a few megabytes at a time. An item is yielded with its value at that time, and
+// skipped if it has been removed.
 func (s *Table) Search(ctx context.Context, q Query) iter.Seq2[mapping.Item, error] {
 	return func(yield func(mapping.Item, error) bool) {
 		rows, err := s.matching(ctx, q)
@@ -27,7 +27,7 @@ func (s *Table) Search(ctx context.Context, q Query) iter.Seq2[mapping.Item, err
 				err = s.readItems(ctx, rows[i:])
 			}
 			row := rows[i]
-			rows[i] = nil // its value can go
+			rows[i] = nil // frees its value
 			if err == nil && !row.gone && !yield(row.Item, nil) {
 				return
 			}
@@ -38,7 +38,7 @@ func (s *Table) Search(ctx context.Context, q Query) iter.Seq2[mapping.Item, err
 	}
 }
 
-// List is Search for few items.
+// List is Search for a small number of items.
 func (s *Table) List(ctx context.Context, q Query) (list []mapping.Item, err error) {
 	for it, err := range s.Search(ctx, q) {
 		if err != nil {
@@ -49,7 +49,7 @@ func (s *Table) List(ctx context.Context, q Query) (list []mapping.Item, err err
 	return list, nil
 }
 
-// readItems reads the values of the first rows.
+// readItems reads the values of the next rows, up to itemsAtOnce bytes.
 func (s *Table) readItems(ctx context.Context, rows []*itemRow) error {
 	tenant, size := mapping.PrincipalOf(ctx).Tenant, 0
 	var names []itemName

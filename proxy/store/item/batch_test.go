@@ -12,14 +12,14 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
-// large is an item of a megabyte; the lower n is, the more of the words it has.
+// large returns an item of a megabyte. The lower n is, the more often it contains the words.
 func large(n int) string {
 	words := []string{"a", "b", "c", "d"}[:4-n%4]
 	return fmt.Sprintf(`{"n":%d,"words":%q,"text":%q}`, n, strings.Join(words, " "), strings.Repeat("x", 1<<20))
 }
 
-// TestItemsAreReadInBatches: what is found is read a few megabytes at a time, in the order of the search. What was
-// removed before it is read is left out, what was changed is as it is.
+// Results are read a few megabytes at a time, in the order of the search. Items removed before they are read are left
+// out, and changed ones have their new value.
 func TestItemsAreReadInBatches(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -56,7 +56,7 @@ func TestItemsAreReadInBatches(t *testing.T) {
 	})
 }
 
-// TestManyLargeItemsTakeLittleMemory: not parallel, as it looks at all that lives.
+// Not parallel, because it measures all live memory.
 func TestManyLargeItemsTakeLittleMemory(t *testing.T) {
 	b := openAt(t, filepath.Join(t.TempDir(), "a.db"), store.Options{Synchronous: "normal"})
 	for n := range 32 {

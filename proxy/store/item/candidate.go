@@ -9,13 +9,13 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// candidate is an item that a search may find, without its value.
+// candidate is a possible result of a search, without its value.
 type candidate struct {
 	itemName
-	read                  bool  // from the table; else its name alone is known
-	share                 int64 // of its text that is the token it was found by
+	read                  bool  // read from the table; otherwise only its name is known
+	share                 int64 // of its text taken by the token it was found by
 	ttl, created, updated int64
-	current               bool // its vectors are of its present value
+	current               bool // its vectors belong to its present value
 	size                  int  // of its value, in bytes
 	bag                   textindex.Bag
 	words                 float64 // its score by words, in a search by meaning
@@ -27,14 +27,14 @@ type candidate struct {
 const (
 	candidateFacts   = `i.ttl_us, i.created_us, i.updated_us, i.vectors_us = i.updated_us, LENGTH(i.value)`
 	candidateColumns = candidateFacts + `, i.tokens`
-	sortedColumns    = `i.namespace, i.item_key, 0, ` + candidateFacts + `, NULL` // of a candidate whose words do not count
+	sortedColumns    = `i.namespace, i.item_key, 0, ` + candidateFacts + `, NULL` // for candidates whose words do not count
 )
 
-// sieve reads candidates and lets those pass that the filter wants.
+// sieve reads candidates and keeps those that pass the filter.
 type sieve struct {
 	tenant string
-	keep   func(value json.RawMessage) bool // nil: all
-	value  sqldb.Buffer                     // of the row that is being looked at
+	keep   func(value json.RawMessage) bool // nil keeps all
+	value  sqldb.Buffer                     // of the current row
 }
 
 func (s *sieve) candidate(scan func(...any) error) (c *candidate, ok bool, err error) {
@@ -47,7 +47,7 @@ func (s *sieve) candidate(scan func(...any) error) (c *candidate, ok bool, err e
 	return c, err == nil && (s.keep == nil || s.keep(json.RawMessage(s.value))), err
 }
 
-// row is the candidate as a search yields it, once its value was read.
+// row converts the candidate to a result whose value is still to be read.
 func (c *candidate) row(scored bool) *itemRow {
 	row := &itemRow{ttl: c.ttl, unread: true, size: c.size, Item: mapping.Item{Tenant: c.tenant, Namespace: labelsOf(string(c.namespace)), Key: c.key}}
 	if scored {
@@ -56,8 +56,8 @@ func (c *candidate) row(scored bool) *itemRow {
 	return row
 }
 
-// compare is the order of what is found: as SortBy says, else the best first. Items that are alike in that stand in the
-// order of namespaces and keys, as do all that have no score.
+// compare returns the order of the results: that of SortBy, or the best first. Items that are equal in that, and items
+// without a score, are ordered by namespace and key.
 func (q Query) compare() func(a, b *candidate) int {
 	by := map[mapping.SortKey]func(a, b *candidate) int{
 		mapping.SortByKey:     func(a, b *candidate) int { return cmp.Compare(a.key, b.key) },
@@ -76,10 +76,10 @@ func (q Query) compare() func(a, b *candidate) int {
 	}
 }
 
-// bestFirst reports whether a query wants what it finds in the order of the scores.
+// bestFirst reports whether a query wants its results ordered by score.
 func (q Query) bestFirst() bool { return (q.SortBy == "" || q.SortBy == mapping.SortByScore) && !q.Asc }
 
-// pageOf are the rows that a query asks for, of all that it found.
+// pageOf returns the requested page of all candidates found.
 func pageOf(found []*candidate, q Query) (rows []*itemRow) {
 	found = found[min(q.Offset, len(found)):]
 	if q.Limit > 0 {

@@ -9,24 +9,24 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Chores are what is done with items of all tenants in the background, a few at a time.
+// Chores holds the background work on items of all tenants. It is done a few items at a time.
 type Chores struct {
 	db    *sqldb.DB
-	index *Index          // nil: items do not become vectors
-	bell  <-chan struct{} // Table.unseen
-	turn  string          // the tenant whose vectors were made last; Embed alone uses it
+	index *Index          // nil if items do not become vectors
+	bell  <-chan struct{} // receives from Table.unseen
+	turn  string          // the tenant whose vectors were made last; used only by Embed
 }
 
-// How many items are done in one operation, which others wait for, and of how many bytes.
+// Limits of one background operation, in items and bytes, because other operations wait for it.
 const (
 	itemsTogether = 200
 	bytesTogether = itemsAtOnce
 )
 
-// expired is the condition that an item's time is over (clock.Reading.Expiry). The first part finds it by the index.
+// expired is the condition that an item has expired (clock.Reading.Expiry). Its first part can use the index.
 const expired = `expires_us <= $1 AND (expires_us <= $2 OR CAST($3 AS BIGINT) > 0 AND updated_us >= $3)`
 
-// Sweep removes items that have expired, which no reader is shown any more. more reports whether there may be others.
+// Sweep removes expired items, which readers no longer see. more reports whether there may be others.
 func (s *Chores) Sweep(ctx context.Context) (more bool, err error) {
 	if due, err := s.Expired(ctx); err != nil || !due {
 		return false, err
@@ -42,7 +42,6 @@ func (s *Chores) Sweep(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
-// Expired reports whether there are items for Sweep to remove.
 func (s *Chores) Expired(ctx context.Context) (yes bool, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT EXISTS (SELECT 1 FROM items WHERE expires_us > 0 AND `+expired+`)`, sqldb.In{t.Now, t.Horizon, t.Since}, sqldb.Out{&yes})
@@ -55,7 +54,7 @@ type expiredItem struct {
 	searchTerms
 }
 
-// expiredItems removes rows. The condition stands twice, since one may be refreshed by another process before it is
+// expiredItems deletes rows. It repeats the condition because another process may refresh an item before its row is
 // locked.
 func expiredItems(t *sqldb.Tx) (gone []expiredItem, err error) {
 	err = t.Each(`DELETE FROM items WHERE expires_us > 0 AND `+expired+` AND (tenant, namespace, item_key) IN
@@ -69,9 +68,9 @@ func expiredItems(t *sqldb.Tx) (gone []expiredItem, err error) {
 	return gone, err
 }
 
-// Reindex makes the tokens and members of items that have none of their present value, as an older version has written
-// them. Searches by text do not find those, and searches with a filter look at all items until there are none. n is how
-// many were done: 0 where there are no others.
+// Reindex makes the tokens and members of items whose index is older than their value, as an older version leaves them.
+// Searches by text do not find such items, and while there are any, searches with a filter read all items. It returns
+// the number of items indexed, 0 if none are left.
 func (s *Chores) Reindex(ctx context.Context) (n int, err error) {
 	list, err := s.withoutTerms(ctx)
 	if err != nil || len(list) == 0 {
@@ -90,7 +89,7 @@ func (s *Chores) Reindex(ctx context.Context) (n int, err error) {
 type itemWithoutTerms struct {
 	itemName
 	searchTerms
-	updated int64 // when the value was written that this is of
+	updated int64 // when the value was written
 }
 
 func (s *Chores) withoutTerms(ctx context.Context) (list []itemWithoutTerms, err error) {
@@ -111,8 +110,8 @@ func (s *Chores) withoutTerms(ctx context.Context) (list []itemWithoutTerms, err
 	return list, err
 }
 
-// index tells the indexes of an item. It does nothing where the item was written meanwhile, or another process was
-// faster.
+// index writes the index of an item. It does nothing if the item was written in the meantime or another process has
+// indexed it.
 func (it itemWithoutTerms) index(t *sqldb.Tx) error {
 	var old searchTerms
 	err := t.Get(`UPDATE items SET tokens_us = updated_us, members_us = updated_us WHERE tenant = $1 AND namespace = $2 AND item_key = $3 AND updated_us = $4 AND members_us <> updated_us

@@ -13,10 +13,10 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Embed makes the vectors of some items that have none of their present value: the newest ones of one tenant, each
-// tenant in its turn, and then one item that was set aside and is due again. Until then searches find them by their
-// words. n is how many were looked at: 0 where there are no others, or another process makes them. aside are those of
-// which the endpoint does not take a text while it takes others.
+// Embed makes missing vectors: for the newest items of one tenant, each tenant in turn, and then for one item that was
+// set aside and is due again. Until then searches find these items by their words. n is the number of items processed.
+// It is 0 if there are none or another process makes the vectors. aside lists the items of which the endpoint refused a
+// text while it accepted others.
 func (s *Chores) Embed(ctx context.Context) (n int, aside []SetAside, err error) {
 	if s.index == nil {
 		return 0, nil, nil
@@ -37,7 +37,6 @@ func (s *Chores) Embed(ctx context.Context) (n int, aside []SetAside, err error)
 	return n + again, append(aside, more...), err
 }
 
-// embedRead makes the vectors of the items that read returns.
 func (s *Chores) embedRead(ctx context.Context, read func(context.Context) ([]*unseenItem, error)) (n int, aside []SetAside, err error) {
 	list, err := read(ctx)
 	if err != nil || len(list) == 0 {
@@ -48,7 +47,7 @@ func (s *Chores) embedRead(ctx context.Context, read func(context.Context) ([]*u
 	return len(done), aside, errors.Join(failed, err)
 }
 
-// unseenOrCleared reports whether there is something to do. It writes nothing.
+// unseenOrCleared reports whether there may be vectors to make. It writes nothing.
 func (s *Chores) unseenOrCleared(ctx context.Context) (due bool, err error) {
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		state, err := readIndex(t)
@@ -62,19 +61,19 @@ func (s *Chores) unseenOrCleared(ctx context.Context) (due bool, err error) {
 }
 
 const (
-	// textsTogether is of how many texts vectors are made at a time, but for those of one item.
+	// textsTogether limits the texts of one batch. A single item may have more.
 	textsTogether = 500
-	// turnTime is how long a tenant's turn goes on after a text that was refused.
+	// turnTime limits a tenant's turn after a text was refused.
 	turnTime = time.Minute
 )
 
-// unseenItem is an item whose vectors are to be made.
+// unseenItem is an item that needs vectors.
 type unseenItem struct {
 	itemName
-	updated int64 // when the value was written that the texts are of
+	updated int64 // when the value of the texts was written
 	texts   []string
 	vectors []byte
-	refused error // why a text has no vector
+	refused error // why one of its texts has no vector
 }
 
 const unseenColumns = `i.tenant, i.namespace, i.item_key, i.updated_us, i.value, i.fields`
@@ -87,7 +86,7 @@ func (s *Chores) readUnseen(scan func(...any) error) (it *unseenItem, size int, 
 	return it, len(value), err
 }
 
-// unseen reads the newest items without vectors of the tenant whose turn it is.
+// unseen reads the newest items without vectors of the next tenant.
 func (s *Chores) unseen(ctx context.Context) (list []*unseenItem, err error) {
 	var tenant string
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
@@ -112,12 +111,12 @@ func (s *Chores) unseen(ctx context.Context) (list []*unseenItem, err error) {
 
 const (
 	unseenOf = `SELECT ` + unseenColumns + ` FROM items i WHERE i.tenant = $1 AND i.vectors_us <> i.updated_us ORDER BY i.updated_us DESC LIMIT $2`
-	// tenantAfter and tenantFirst are the next tenant with items without vectors.
+	// tenantAfter and tenantFirst select the next tenant with items without vectors.
 	tenantAfter = `SELECT tenant FROM items WHERE vectors_us <> updated_us AND tenant > $1 ORDER BY tenant, updated_us LIMIT 1`
 	tenantFirst = `SELECT tenant FROM items WHERE vectors_us <> updated_us ORDER BY tenant, updated_us LIMIT 1`
 )
 
-// nextTenant returns the tenant whose turn comes after the last one.
+// nextTenant returns the tenant after the last one, in rotation.
 func (s *Chores) nextTenant(t *sqldb.Tx) (tenant string, found bool, err error) {
 	err = t.Get(tenantAfter, sqldb.In{s.turn}, sqldb.Out{&tenant})
 	if errors.Is(err, sql.ErrNoRows) {
@@ -129,8 +128,8 @@ func (s *Chores) nextTenant(t *sqldb.Tx) (tenant string, found bool, err error) 
 	return tenant, err == nil, err
 }
 
-// embed makes the vectors of items, one item after the other. done are those that are through, some of them with a text
-// that was refused. err is why the others are not: the endpoint takes nothing.
+// embed makes the vectors of items, one item after the other. done lists the items that were completed, possibly with a
+// refused text. err is the reason for the others: the endpoint accepts nothing.
 func (s *Chores) embed(ctx context.Context, list []*unseenItem) (done []*unseenItem, err error) {
 	var texts []string
 	var of []*unseenItem // the item of each text
@@ -174,8 +173,8 @@ func (s *Chores) embed(ctx context.Context, list []*unseenItem) (done []*unseenI
 	return list, err
 }
 
-// keep writes vectors, of those items that were not written meanwhile, as long as they are what the index is of and
-// this process makes them. An item of which a text was refused is set aside with the vectors of its other texts.
+// keep writes the vectors of items that have not been written in the meantime, as long as the index is unchanged and
+// this process owns it. An item with a refused text is set aside with the vectors of its other texts.
 func (s *Chores) keep(ctx context.Context, list []*unseenItem) (aside []SetAside, err error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -215,10 +214,10 @@ func (it *unseenItem) keep(t *sqldb.Tx, version int64) (there bool, err error) {
  ON CONFLICT (tenant, namespace, item_key) DO UPDATE SET version = excluded.version, vectors = excluded.vectors`, it.args(version, it.sealed(t, append([]byte{}, it.vectors...), itemVectors))...)
 }
 
-// removeVectors goes with the removal of an item.
+// removeVectors removes the vectors of a removed item.
 func (n itemName) removeVectors(t *sqldb.Tx) error {
 	return errors.Join(t.Put(`DELETE FROM item_vectors WHERE tenant = $1 AND namespace = $2 AND item_key = $3`, n.args()...), n.removeFailure(t))
 }
 
-// Unseen returns the channel that rings when this process has written items whose vectors are to be made.
+// Unseen returns a channel that receives after this process has written items that need vectors.
 func (s *Chores) Unseen() <-chan struct{} { return s.bell }

@@ -10,22 +10,22 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// How long an item is set aside after the first refusal of its present value. Each further one doubles that, up to
-// asideMost.
+// An item is set aside for asideFirst after the first refusal of its present value. Each further refusal doubles that,
+// up to asideMost.
 const (
 	asideFirst = time.Minute
 	asideMost  = 6 * time.Hour
 )
 
-// SetAside is an item of which the embeddings endpoint does not take a text while it takes others. Searches find it by
-// its words, and by those of its texts that have vectors.
+// SetAside is an item of which the embeddings endpoint refused a text while it accepted others. Searches find it by its
+// words and by the vectors of its other texts.
 type SetAside struct {
 	Tenant    string
 	Namespace []string
 	Key       string
 	Tries     int // of its present value
 	For       time.Duration
-	Err       error // why, without anything of the text
+	Err       error // reason, without any of the text
 }
 
 func (it *unseenItem) setAside(t *sqldb.Tx) (a SetAside, err error) {
@@ -44,8 +44,8 @@ func (n itemName) removeFailure(t *sqldb.Tx) error {
 	return t.Put(`DELETE FROM item_failures WHERE tenant = $1 AND namespace = $2 AND item_key = $3`, n.args()...)
 }
 
-// dueAgain reads the item that was set aside and has been due for longest. One that was written since then has its turn
-// among the others.
+// dueAgain reads the item that was set aside and has been due the longest. Items written since then are handled by
+// unseen.
 func (s *Chores) dueAgain(ctx context.Context) (list []*unseenItem, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		list = nil
@@ -59,11 +59,11 @@ func (s *Chores) dueAgain(ctx context.Context) (list []*unseenItem, err error) {
 	return list, err
 }
 
-// lateAfter is how old an item is whose vectors are late.
+// lateAfter is the age at which an item without vectors counts as late.
 const lateAfter = time.Minute
 
-// incomplete reports whether a search by meaning may miss items: one that is below the prefix was set aside, or the
-// tenant has older ones whose vectors are still to be made, as after a change of the model.
+// incomplete reports whether a search by meaning may miss items: an item below the prefix was set aside, or vectors of
+// the tenant are late, as after a change of the model.
 func (s *Table) incomplete(ctx context.Context, q Query) (yes bool, err error) {
 	if s.vectors == nil || q.Lost == nil {
 		return false, nil
@@ -81,13 +81,13 @@ func (s *Table) incomplete(ctx context.Context, q Query) (yes bool, err error) {
 
 const lateOf = `SELECT EXISTS (SELECT 1 FROM items WHERE tenant = $1 AND vectors_us <> updated_us AND updated_us <= $2)`
 
-// WithoutVectors is how many items a search does not find by all that they mean.
+// WithoutVectors counts items that searches by meaning do not find, or only in part.
 type WithoutVectors struct {
-	Waiting  int // for their vectors to be made
+	Waiting  int // vectors not made yet
 	SetAside int // see SetAside
 }
 
-// WithoutVectors counts items of all tenants; none where items do not become vectors.
+// WithoutVectors counts items of all tenants. It returns zeros if items do not become vectors.
 func (s *Chores) WithoutVectors(ctx context.Context) (n WithoutVectors, err error) {
 	if s.index == nil {
 		return n, nil

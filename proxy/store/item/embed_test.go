@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// refusing has an endpoint answer 403, in its own words, to requests with a text that contains these.
+// refusing makes an endpoint answer 403 to requests with a text that contains these words.
 func refusing(e *embeddingtest.Endpoint, words string) {
 	e.Refuse(func(w http.ResponseWriter, q embeddingtest.Request) bool {
 		all := strings.Join(q.Texts, " ")
@@ -25,22 +25,22 @@ func refusing(e *embeddingtest.Endpoint, words string) {
 	})
 }
 
-// embedOnce makes some vectors, and returns the names of what was set aside.
+// embedOnce makes some vectors and returns the names of items set aside.
 func (b *harness) embedOnce() (aside []string) {
 	b.t.Helper()
 	_, list, err := b.ItemChores.Embed(b.ctx)
 	b.ok(err)
 	for _, it := range list {
 		if strings.Contains(it.Err.Error(), "poison") || !strings.Contains(it.Err.Error(), "403") {
-			b.t.Errorf("%s is set aside because %v", it.Key, it.Err)
+			b.t.Errorf("%s was set aside: %v", it.Key, it.Err)
 		}
 		aside = append(aside, fmt.Sprintf("%s:%s/%s %d %s", it.Tenant, strings.Join(it.Namespace, "/"), it.Key, it.Tries, it.For))
 	}
 	return aside
 }
 
-// An item that the endpoint refuses is set aside, and all others become vectors. Searches that might have found it say
-// that they go by words, and it is tried again, each time later, until it is taken.
+// An item that the endpoint refuses is set aside, and all others get vectors. Searches that might have found it report
+// that they used words only. It is retried at growing intervals until it is accepted.
 func TestAnItemThatIsRefusedIsSetAside(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -52,7 +52,7 @@ func TestAnItemThatIsRefusedIsSetAside(t *testing.T) {
 		lost := func(h *harness, want bool, prefix ...string) {
 			t.Helper()
 			if _, got := h.meaning(item.Query{Query: "feline", Prefix: prefix}); got != want {
-				t.Errorf("a search below %q says that it goes by words: %v", prefix, got)
+				t.Errorf("search below %q reports words only: %v", prefix, got)
 			}
 		}
 		refusing(e, "poison")
@@ -69,7 +69,7 @@ func TestAnItemThatIsRefusedIsSetAside(t *testing.T) {
 		lost(one, true, "n", "deep")
 		lost(two, false)
 		if got, _ := one.meaning(item.Query{Query: "storm", Limit: 1}); !cmp.Equal(got, []string{"bad"}) {
-			t.Errorf("by its other text %q is found", got)
+			t.Errorf("its other text finds %q", got)
 		}
 		if n, err := b.ItemChores.WithoutVectors(b.ctx); err != nil || n != (item.WithoutVectors{SetAside: 1}) {
 			t.Errorf("%+v, %v", n, err)
@@ -78,7 +78,7 @@ func TestAnItemThatIsRefusedIsSetAside(t *testing.T) {
 			asked := len(e.Asked())
 			pass(after - time.Second)
 			if aside := b.embedOnce(); aside != nil || len(e.Asked()) != asked {
-				t.Errorf("it is tried again before its time: %q", aside)
+				t.Errorf("retried too early: %q", aside)
 			}
 			pass(time.Second)
 			if d := cmp.Diff([]string{fmt.Sprintf("one:n/deep/bad %d %s", tries+2, 2*after)}, b.embedOnce()); d != "" {
@@ -87,7 +87,7 @@ func TestAnItemThatIsRefusedIsSetAside(t *testing.T) {
 		}
 		one.put("bad", `{"t":"poison cat"}`, "n", "deep")
 		if d := cmp.Diff([]string{"one:n/deep/bad 1 1m0s"}, b.embedOnce()); d != "" {
-			t.Errorf("written over: %s", d)
+			t.Errorf("overwritten: %s", d)
 		}
 		e.Refuse(nil)
 		pass(time.Minute)
@@ -97,7 +97,7 @@ func TestAnItemThatIsRefusedIsSetAside(t *testing.T) {
 	})
 }
 
-// What is known of an item's refusals goes with it, and with the index that it was refused for.
+// The record of an item's refusals is removed with the item, and with the index that it belongs to.
 func TestRefusalsGoWithTheirItems(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -137,8 +137,8 @@ func TestRefusalsGoWithTheirItems(t *testing.T) {
 	})
 }
 
-// While a change of the model has all vectors made again, each tenant has its turn, what was written last comes first,
-// and searches of items whose vectors are late say that they go by words.
+// While a change of the model remakes all vectors, tenants take turns, the newest items come first, and searches of
+// items with late vectors report that they used words only.
 func TestANewItemDoesNotWaitForAllOthers(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -153,7 +153,7 @@ func TestANewItemDoesNotWaitForAllOthers(t *testing.T) {
 		clock.at = clock.at.Add(time.Hour)
 		b.embedOnce()
 		if _, lost := one.meaning(item.Query{Query: "cat"}); !lost {
-			t.Error("a search of items that have waited for an hour does not say so")
+			t.Error("a search of items that have waited for an hour does not report words only")
 		}
 		one.put("new", `{"t":"kitten"}`, "n")
 		three.put("new", `{"t":"kitten"}`, "n")
@@ -167,11 +167,11 @@ func TestANewItemDoesNotWaitForAllOthers(t *testing.T) {
 		}
 		three.wantMeaning(item.Query{Query: "feline"}, "new")
 		if n, err := b.ItemChores.WithoutVectors(b.ctx); err != nil || n.Waiting < 100 {
-			t.Errorf("all have their vectors by now: %+v, %v", n, err)
+			t.Errorf("all items should have vectors: %+v, %v", n, err)
 		}
 		b.embed()
 		if _, lost := one.meaning(item.Query{Query: "cat"}); lost {
-			t.Error("a search of items that all have vectors says that it goes by words")
+			t.Error("a search of items that all have vectors reports words only")
 		}
 	})
 }

@@ -25,7 +25,7 @@ func (s *Table) VectorBytes() int64 {
 	return s.vectors.size
 }
 
-// Exec changes the tables as another version, or a hand, may have left them.
+// Exec changes the tables the way another version or an operator may have left them.
 func (s *Table) Exec(ctx context.Context, statements ...string) error {
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		for _, text := range statements {

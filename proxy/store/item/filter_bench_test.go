@@ -13,8 +13,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// A search by prefix and filter of a store of 100,000 items: of a namespace with 100, and of all, also for words that
-// all have.
+// Searches by prefix and filter in a store of 100,000 items: in a namespace with 100 items and in all, also for words
+// that all items have.
 func BenchmarkFilterItems(b *testing.B) {
 	s := openAt(b, filepath.Join(b.TempDir(), "b.db"), store.Options{Synchronous: "normal"})
 	for n := 0; n < 100_000; n += 500 {
@@ -49,7 +49,7 @@ func BenchmarkFilterItems(b *testing.B) {
 			defer storetest.CPU(b)()
 			for b.Loop() {
 				if found := s.search(item.Query{Prefix: c.prefix, Keep: filter.Match, Members: filter.Members(), Query: c.query, Limit: 10, SortBy: c.sort}); len(found) != c.found {
-					b.Fatalf("%d are found", len(found))
+					b.Fatalf("%d found", len(found))
 				}
 			}
 		})

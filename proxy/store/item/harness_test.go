@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// harness is one open database with the shorthands the suite is written in. It is opened as the program does it, since
-// that makes the tables.
+// harness is an open database with the shorthands of the suite. It is opened like the program does, since that creates
+// the tables.
 type harness struct {
 	*store.Store
 	t   testing.TB
@@ -50,7 +50,7 @@ func (b *harness) ok(err error) {
 	}
 }
 
-// as is the harness of a principal of another tenant.
+// as returns the harness for a principal of another tenant.
 func (b *harness) as(tenant string) *harness {
 	c := *b
 	c.ctx = mapping.WithPrincipal(b.ctx, mapping.Principal{ID: "key-" + tenant, Tenant: tenant})
@@ -65,7 +65,7 @@ func wantClass(t testing.TB, err error, class mapping.Class, code string) {
 	}
 }
 
-// later is a clock that a test moves.
+// later is a clock set by a test.
 type later struct{ at time.Time }
 
 func (l *later) now() time.Time { return l.at }

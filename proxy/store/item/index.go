@@ -7,26 +7,26 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Embedder makes vectors of texts; embedding.Client implements it. All have the length 1 and equally many numbers. Safe
-// for concurrent use.
+// Embedder makes vectors of texts; embedding.Client implements it. All vectors have length 1 and the same dimension.
+// Safe for concurrent use.
 type Embedder interface {
-	// Query makes the vector of a search's words. A search waits for it.
+	// Query makes the vector of a search's query. The search waits for it.
 	Query(ctx context.Context, text string) ([]float32, error)
-	// Documents makes the vectors of texts, in their order, up to the first that it refuses while it takes others.
-	// err is why it takes none.
+	// Documents makes the vectors of texts, in order, up to the first text that is refused although others are
+	// accepted. err is set if none are accepted.
 	Documents(ctx context.Context, texts []string) (vectors [][]float32, refused, err error)
 }
 
-// Index says how items become vectors.
+// Index configures how items become vectors.
 type Index struct {
 	Embed  Embedder
-	Fields []itemquery.ItemPath // of items whose PUT names no paths
-	Dims   int                  // numbers of a vector
-	// Mark is what vectors are of: model, fields and all else that makes them other ones. When it changes, all are made
-	// anew.
+	Fields []itemquery.ItemPath // for items put without paths
+	Dims   int                  // dimension of a vector
+	// Mark identifies how vectors are made: the model, the fields and anything else that affects them. When it changes,
+	// all vectors are remade.
 	Mark string
-	// Cache bounds the bytes of vectors that a process keeps, of all tenants together. The vectors of a tenant that has
-	// more are read from the database by each search.
+	// Cache limits the bytes of vectors that a process keeps in memory for all tenants. If a tenant has more, each of
+	// its searches reads them from the database.
 	Cache int64
 }
 
@@ -44,5 +44,5 @@ func readIndex(t *sqldb.Tx) (s indexState, err error) {
 	return s, err
 }
 
-// ready reports whether the vectors that are there are those of an index.
+// ready reports whether the stored vectors belong to the index ix.
 func (s indexState) ready(ix *Index) bool { return s.mark == ix.Mark && !s.clearing }

@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// ownIndex makes this process the one that makes vectors, unless one that lives is, and returns what is there. An
-// operation that goes on is the only one until it is committed.
+// ownIndex makes this process the owner of the index, unless another process with a lease is, and returns the state of
+// the index. The row stays locked until the operation is committed.
 func (s *Chores) ownIndex(t *sqldb.Tx) (state indexState, held bool, err error) {
 	n, err := t.Exec(`UPDATE item_index SET owner = $1 WHERE id = 1 AND (owner = $1 OR `+sqldb.NoLease("item_index.owner")+`)`, s.db.Owner())
 	if err != nil || n == 0 {
@@ -18,8 +18,8 @@ func (s *Chores) ownIndex(t *sqldb.Tx) (state indexState, held bool, err error) 
 	return state, err == nil, err
 }
 
-// prepare has the vectors that are there be those of the index: others are removed, a few at a time. done reports
-// whether that is so, and held whether this process is to go on.
+// prepare makes sure that the stored vectors belong to the index; it removes others, a few at a time. done reports
+// whether no others are left, and held whether this process owns the index.
 func (s *Chores) prepare(ctx context.Context) (done, held bool, err error) {
 	err = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		var state indexState
@@ -39,8 +39,8 @@ func (s *Chores) prepare(ctx context.Context) (done, held bool, err error) {
 	return done, held, err
 }
 
-// clear removes vectors of another index, and has their items looked at again. Rows are locked in the order of the
-// removal of an item: the item's before that of its vectors.
+// clear removes vectors of another index and marks their items for embedding. Rows are locked in the same order as when
+// an item is removed: first the item, then its vectors.
 func (s *Chores) clear(t *sqldb.Tx) error {
 	var old []itemName
 	err := t.Each(`SELECT tenant, namespace, item_key FROM item_vectors ORDER BY tenant, namespace, item_key LIMIT $1`, sqldb.In{itemsTogether}, func(scan func(...any) error) error {

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// memberList are the entries that an item has in item_members (itemquery.ItemMembers), each after its length.
+// memberList holds the entries of an item in item_members (itemquery.ItemMembers), each preceded by its length.
 type memberList []byte
 
 func newMemberList(entries [][]byte) (l memberList) {
@@ -25,7 +25,7 @@ func (l memberList) entries() (list [][]byte) {
 	return list
 }
 
-// relist gives an item its members in place of old ones. The caller has the item's row.
+// relist replaces the members of an item. The caller has locked the item's row.
 func (n itemName) relist(t *sqldb.Tx, old, fresh memberList) error {
 	if bytes.Equal(old, fresh) {
 		return nil
@@ -48,7 +48,7 @@ func (n itemName) relist(t *sqldb.Tx, old, fresh memberList) error {
 	return t.Put(`UPDATE items SET members = $4 WHERE tenant = $1 AND namespace = $2 AND item_key = $3`, n.args(sqldb.Blob(fresh))...)
 }
 
-// within reports whether a sorted list has an entry.
+// within reports whether a sorted list contains an entry.
 func within(sorted [][]byte, e []byte) bool {
 	_, ok := slices.BinarySearchFunc(sorted, e, bytes.Compare)
 	return ok
@@ -63,7 +63,8 @@ func (n itemName) addMembers(t *sqldb.Tx, fresh memberList) error {
 	return nil
 }
 
-// addMember: an older version that still serves leaves members of the items that it deletes.
+// addMember ignores existing rows, because an older version still in use does not remove the members of items that it
+// deletes.
 func (n itemName) addMember(t *sqldb.Tx, entry []byte) error {
 	return t.Put(`INSERT INTO item_members (tenant, member, namespace, item_key) VALUES ($1, $4, $2, $3)
  ON CONFLICT (tenant, member, namespace, item_key) DO NOTHING`, n.args(entry)...)

@@ -11,22 +11,22 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// How many items a filter may leave for them to be looked up by name: where more pass, a search that ends with its page
-// has that soon, too; one that puts all of them in order has not.
+// How many items may match a filter for them to be looked up by name. If more match, reading in order soon fills a
+// page; a search that sorts all items does not have that shortcut, so its limit is higher.
 const (
 	listedMost      = 1000
 	listedMostOfAll = 10_000
 )
 
-// Bounds of what a filter is looked up by: connections keep each text of a statement prepared.
+// Limits of a lookup. They keep the number of different statements small, because connections keep each one prepared.
 const (
-	listsMost   = 8 // of which the one that leaves the fewest items is taken
+	listsMost   = 8 // lookups considered; the one with the fewest items is used
 	pointsMost  = 64
 	stretchMost = 4
 )
 
-// listed are the items below a prefix that the filter may pass, by the index of members, in the order of reach.below.
-// ok is false where that does not have all items yet, or the filter leaves too many.
+// listed returns the items below a prefix that may pass the filter, found by the index of members, in the order of
+// reach.below. ok is false if the index is incomplete or too many items match.
 func (q Query) listed(t *sqldb.Tx, r reach) (parts []part, ok bool, err error) {
 	most := listedMost
 	if q.SortBy != "" || q.Query != "" {
@@ -52,7 +52,7 @@ func (q Query) listed(t *sqldb.Tx, r reach) (parts []part, ok bool, err error) {
 	return parts, true, err
 }
 
-// namesBelow are the names whose namespace is a path or below it.
+// namesBelow returns the names whose namespace is ns or below it.
 func namesBelow(names []itemName, ns []string) (list []itemName) {
 	path := pathOf(ns)
 	for _, n := range names {
@@ -63,7 +63,7 @@ func namesBelow(names []itemName, ns []string) (list []itemName) {
 	return list
 }
 
-// indexed reports whether the index of members leaves at most so many items that the filter may pass.
+// indexed reports whether, by the index of members, at most most items may pass the filter.
 func (s *Table) indexed(ctx context.Context, q Query, most int) (ok bool, err error) {
 	if len(q.Members) == 0 {
 		return false, nil
@@ -76,7 +76,7 @@ func (s *Table) indexed(ctx context.Context, q Query, most int) (ok bool, err er
 	return ok, err
 }
 
-// lookup is what listed reads; nil if that leaves more than most items, or the index does not have all of them.
+// lookup returns the best lookup for listed. It returns nil if more than most items match or the index is incomplete.
 func (q Query) lookup(t *sqldb.Tx, r reach, most int) (*lookup, error) {
 	if len(q.Members) == 0 || t.Keyed() { // sealed items have none
 		return nil, nil
@@ -88,7 +88,7 @@ func (q Query) lookup(t *sqldb.Tx, r reach, most int) (*lookup, error) {
 	return q.narrowest(t, r, most)
 }
 
-// narrowest is what leaves the fewest items; nil if all leave more than most.
+// narrowest returns the lookup with the fewest items, or nil if all have more than most.
 func (q Query) narrowest(t *sqldb.Tx, r reach, most int) (best *lookup, err error) {
 	for _, ranges := range q.Members[:min(len(q.Members), listsMost)] {
 		if l := newLookup(ranges); l != nil {
@@ -104,15 +104,15 @@ func (q Query) narrowest(t *sqldb.Tx, r reach, most int) (best *lookup, err erro
 	return best, nil
 }
 
-// lookup is what the index of members is asked for: single entries, and stretches of it.
+// lookup is a search in the index of members, for single entries and ranges.
 type lookup struct {
 	points    [][]byte
 	stretches []itemquery.MemberRange
 }
 
-// newLookup is nil for what takes too many words to ask for.
+// newLookup returns nil if the ranges need too many parameters.
 func newLookup(ranges []itemquery.MemberRange) *lookup {
-	l := &lookup{points: [][]byte{{}}} // items of too many members to be told apart
+	l := &lookup{points: [][]byte{{}}} // the entry of items with too many members to index
 	for _, r := range ranges {
 		if bytes.Equal(r.From, r.To) {
 			l.points = append(l.points, r.From)
@@ -123,14 +123,14 @@ func newLookup(ranges []itemquery.MemberRange) *lookup {
 	if len(l.points) > pointsMost || len(l.stretches) > stretchMost {
 		return nil
 	}
-	for n := len(l.points); n&(n-1) != 0; n++ { // few lengths make few texts
+	for n := len(l.points); n&(n-1) != 0; n++ { // keeps the number of different statements small
 		l.points = append(l.points, l.points[0])
 	}
 	return l
 }
 
-// count tells how many rows names reads, at most one more than most. Within single entries rows are in the order of
-// namespaces; elsewhere those of other namespaces are read, and count, too.
+// count returns how many rows names would read, at most most+1. For single entries, rows are ordered by namespace. For
+// ranges, rows of other namespaces are read too and therefore counted.
 func (l *lookup) count(t *sqldb.Tx, r reach, prefix []string, most int) (n int, err error) {
 	if len(l.stretches) > 0 || len(r.Below(prefix)) > 1 {
 		r.Namespaces, prefix = nil, nil
@@ -140,7 +140,7 @@ func (l *lookup) count(t *sqldb.Tx, r reach, prefix []string, most int) (n int, 
 	return n, err
 }
 
-// names selects namespaces and keys of items below a prefix, as far as they are seen.
+// names selects namespaces and keys of items below a prefix, limited to what the caller may see.
 func (l *lookup) names(r reach, prefix []string) (text string, args sqldb.In) {
 	where, args := r.within("m", prefix)
 	each := `SELECT m.namespace, m.item_key FROM item_members m WHERE ` + where + ` AND m.member `

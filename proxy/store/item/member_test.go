@@ -17,7 +17,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// filtering is a table of items with what asks it by a filter.
+// filtering is a table of items that tests search with filters.
 type filtering struct {
 	*Table
 	*Chores
@@ -49,7 +49,7 @@ func (f filtering) put(key, value string, ns ...string) {
 	f.ok(f.Put(f.ctx, Put{Item: mapping.Item{Namespace: ns, Key: key, Value: []byte(value)}}))
 }
 
-// by is a query with a filter.
+// by adds a filter to a query.
 func (f filtering) by(filter string, q Query) Query {
 	f.t.Helper()
 	parsed, err := itemquery.ParseFilter(json.RawMessage(filter))
@@ -78,8 +78,8 @@ func (f filtering) listed(q Query) (ok bool) {
 	return ok
 }
 
-// A search finds by the index of members what it finds without, in every order and below every prefix, for every key;
-// the index answers what few items pass, and nothing else.
+// Searches with the index of members find the same as without it, in every order, below every prefix and for every key.
+// The index is used only if few items pass.
 func TestFiltersFindTheSameByTheIndex(t *testing.T) {
 	t.Parallel()
 	filterOnBoth(t, func(f filtering) {
@@ -100,7 +100,7 @@ func TestFiltersFindTheSameByTheIndex(t *testing.T) {
 		} {
 			for _, q := range []Query{{}, {Limit: 3, Offset: 2}, {SortBy: mapping.SortByKey, Limit: 5}, {SortBy: mapping.SortByKey, Asc: true, Limit: 4, Offset: 1}} {
 				if got := f.listed(f.by(filter, Query{})); got != index {
-					t.Errorf("%s is answered by the index: %v", filter, got)
+					t.Errorf("%s uses the index: %v", filter, got)
 				}
 				for _, prefix := range [][]string{nil, {"users"}, {"users", "u1"}, {"else"}} {
 					for _, reaches := range [][][]string{nil, {{"users", "u1"}, {"users", "u5"}, {"else!"}, {"else"}}} {
@@ -119,8 +119,8 @@ func TestFiltersFindTheSameByTheIndex(t *testing.T) {
 	})
 }
 
-// The index follows its items: written over, deleted, and written by a version that knows nothing of it, until those
-// have been looked at.
+// The index follows its items when they are overwritten or deleted. After writes by a version without the index it is
+// not used until those items have been reindexed.
 func TestMembersFollowTheirItems(t *testing.T) {
 	t.Parallel()
 	filterOnBoth(t, func(f filtering) {
@@ -128,7 +128,7 @@ func TestMembersFollowTheirItems(t *testing.T) {
 			t.Helper()
 			q := f.by(filter, Query{})
 			if got := f.keys(q); !slices.Equal(got, keys) || f.listed(q) != index {
-				t.Errorf("%s finds %v, want %v; by the index: %v", filter, got, keys, f.listed(q))
+				t.Errorf("%s finds %v, want %v; uses the index: %v", filter, got, keys, f.listed(q))
 			}
 		}
 		f.put("a", `{"n":1,"m":"x"}`, "ns")

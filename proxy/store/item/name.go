@@ -10,26 +10,26 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// itemName is where an item stands.
+// itemName identifies an item.
 type itemName struct {
 	tenant    string
 	namespace []byte // see pathOf
 	key       string
 }
 
-// The columns of items whose bodies are sealed where the bridge has keys (sqldb.Tx.Sealed).
+// The columns of items that are sealed if the bridge has keys (sqldb.Tx.Sealed).
 const (
 	itemValue   = "items.value"
 	itemTokens  = "items.tokens"
 	itemVectors = "item_vectors.vectors"
 )
 
-// sealed is a body of the item as the parameter of one of these columns.
+// sealed returns a body of the item as the parameter for one of these columns.
 func (n itemName) sealed(t *sqldb.Tx, body []byte, column string) any {
 	return t.Sealed(body, column, n.tenant, n.namespace, n.key)
 }
 
-// unsealed is where such a column goes, in a row that is read with the item's name or has it already.
+// unsealed returns the destination for such a column. The item's name is known or scanned from the same row.
 func (n *itemName) unsealed(to any, column string) *sqldb.Body {
 	return sqldb.Unsealed(to, column, &n.tenant, &n.namespace, &n.key)
 }
@@ -38,17 +38,18 @@ func (n itemName) args(more ...any) sqldb.In {
 	return append(sqldb.In{n.tenant, n.namespace, n.key}, more...)
 }
 
-// id names an item among those of its tenant. Ids have the order of names.
+// id identifies an item within its tenant. Ids sort like names.
 func (n itemName) id() string { return string(n.namespace) + "\x00" + n.key }
 
 func (n itemName) compare(m itemName) int {
 	return cmp.Or(bytes.Compare(n.namespace, m.namespace), strings.Compare(n.key, m.key))
 }
 
-// namesAtOnce is how many items are read by their names in one statement where each is a way to a server and back.
+// namesAtOnce is how many items are read by name in one statement if each statement is a round trip to a server.
 const namesAtOnce = 128
 
-// namesTogether is how many names go into one statement. SQLite, which is no way off, looks for one as quickly.
+// namesTogether returns how many names go into one statement. On SQLite, which has no round trips, single lookups are
+// as fast.
 func namesTogether(t *sqldb.Tx) int {
 	if t.Shared() {
 		return namesAtOnce
@@ -56,8 +57,7 @@ func namesTogether(t *sqldb.Tx) int {
 	return 1
 }
 
-// namedParts are the conditions of live items with names, in their order: all of one part stand before those of the
-// next.
+// namedParts returns conditions for live items with the given names. The parts are in the order of the names.
 func namedParts(t *sqldb.Tx, names []itemName) (parts []part) {
 	for len(names) > 0 {
 		n := min(namesTogether(t), len(names))
@@ -66,14 +66,15 @@ func namedParts(t *sqldb.Tx, names []itemName) (parts []part) {
 	return parts
 }
 
-// named is the condition of some live items.
+// named returns the condition for some live items.
 func named(names []itemName) part {
 	where, args := namedIn("i", names)
 	return part{where + ` AND ` + live(len(args)+1), args}
 }
 
-// namedIn has a database look for each name by itself, whatever it believes of how many items a tenant has. Few lengths
-// make few texts: connections keep each one prepared.
+// namedIn makes the database look up each name separately, whatever it estimates for the number of items. The number of
+// names is padded to a power of two to keep the number of different statements small, because connections keep each one
+// prepared.
 func namedIn(table string, names []itemName) (where string, args sqldb.In) {
 	var either []string
 	for i := range 1 << bits.Len(uint(len(names)-1)) {

@@ -8,11 +8,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// removedAtOnce bounds the items of one transaction that removes many.
+// removedAtOnce limits the items removed in one transaction.
 const removedAtOnce = 200
 
-// RemoveOwned removes some of the items that an owner of the principal's tenant wrote last, and returns how many: none
-// when there are none left. Namespaces are not looked at.
+// RemoveOwned removes some of the items last written by an owner in the principal's tenant, and returns their number.
+// It returns 0 when none are left. It ignores the principal's namespaces.
 func (s *Table) RemoveOwned(ctx context.Context, owner string) (removed int, err error) {
 	tenant := mapping.PrincipalOf(ctx).Tenant
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
@@ -24,7 +24,7 @@ func (s *Table) RemoveOwned(ctx context.Context, owner string) (removed int, err
 				names = append(names, n)
 				return err
 			})
-		slices.SortFunc(names, itemName.compare) // in one order, so that no two operations wait for each other
+		slices.SortFunc(names, itemName.compare) // in a fixed order, to avoid deadlocks
 		for i := 0; i < len(names) && err == nil; i++ {
 			err = names[i].remove(t)
 		}

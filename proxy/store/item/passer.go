@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// passing are the items below a query's prefix that its filter lets pass, by itemName.id.
+// passing returns the items below a query's prefix that pass its filter, by itemName.id.
 func (s *Table) passing(ctx context.Context, q Query) (map[string]bool, error) {
 	f := passer{keep: q.Keep, tenant: mapping.PrincipalOf(ctx).Tenant}
 	statement := func(where string) string { return passerColumns + where }
@@ -18,12 +18,12 @@ func (s *Table) passing(ctx context.Context, q Query) (map[string]bool, error) {
 	return f.passed, err
 }
 
-// passer asks a filter of items that are read.
+// passer applies a filter to rows.
 type passer struct {
 	keep   func(value json.RawMessage) bool
 	passed map[string]bool // by itemName.id
 	tenant string
-	value  sqldb.Buffer // of the row that is being looked at
+	value  sqldb.Buffer // of the current row
 }
 
 const passerColumns = `SELECT i.namespace, i.item_key, i.value FROM items i WHERE `

@@ -14,8 +14,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Searches of one namespace must not cost more the more items there are elsewhere. The tables are those of the
-// migrations, as package sqldb makes them.
+// The cost of searching one namespace must not depend on the number of items elsewhere. The tables are those of the
+// migrations, as package sqldb creates them.
 func TestSearchesUseTheirIndexes(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

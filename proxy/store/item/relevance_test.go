@@ -20,7 +20,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
-// memories are what an assistant may keep of a user, by their keys.
+// memories is what an assistant may remember of a user, by key.
 var memories = map[string]string{
 	"drink": "Her favourite hot beverage is sencha.", "cat": "She has a kitten called Mo.", "home": "She lives in Ghent, near the river.",
 	"job": "She works as a nurse in a clinic.", "shift": "She is on duty at night on Tuesdays.", "allergy": "Peanuts make her ill.",
@@ -44,7 +44,7 @@ var memories = map[string]string{
 	"religion": "She goes to church at Easter.", "politics": "She votes for the greens.", "charity": "She gives money to a shelter for dogs.",
 }
 
-// questions are each answered by one memory. Some share no word with it, some share words with others alone, and some
+// questions are each answered by one memory. Some share no word with it, some share words only with others, and some
 // are about names and numbers that have no meaning.
 var questions = map[string]string{
 	"What does she like to drink in a cup?": "drink", "Which pet is in the house?": "cat", "In which town is her apartment?": "home",
@@ -59,7 +59,7 @@ var questions = map[string]string{
 	"What is her diploma in?": "degree", "What keeps her awake?": "coffee", "Is she afraid of a storm?": "weather",
 }
 
-// meanings are words of one meaning each. A word may have several.
+// meanings groups words of the same meaning. A word may be in several groups.
 var meanings = []string{
 	"drink drinks beverage sencha tea coffee espresso cup wine alcohol", "hot warm heat", "cat kitten pet dog dogs animal", "home house apartment flat housing rent lives live town ghent city",
 	"job profession works work nurse clinic duty manager", "night late evening tuesdays mondays when", "ill dangerous allergy peanuts", "food eats eat meat vegetarian peanuts dish soup bread vegetables tomatoes",
@@ -72,8 +72,8 @@ var meanings = []string{
 	"garden orchid balcony plant grows", "coffee espresso", "storm thunder weather rain", "shop buys market", "shoe size wool wears clothes", "colour green greens", "church easter religion", "votes politics",
 }
 
-// understanding makes vectors by meanings. What a text means is blurred, as models blur it: differently for each text,
-// the same each time.
+// understanding makes vectors by meanings. It blurs each text's meaning the way models do: differently for each text,
+// but deterministically.
 type understanding struct{ blur uint64 }
 
 func (u understanding) Query(_ context.Context, text string) ([]float32, error) {
@@ -102,13 +102,12 @@ func (u understanding) Documents(ctx context.Context, texts []string) (list [][]
 	return list, nil, nil
 }
 
-// relevance is how well questions are answered: how many have the answer among the first five, and the mean of one over
-// its place.
+// relevance measures answers: how many questions have the answer among the first five results, and the mean reciprocal
+// rank.
 type relevance struct{ recall, rank float64 }
 
 func (r relevance) String() string { return fmt.Sprintf("recall@5 %.2f, MRR %.2f", r.recall, r.rank) }
 
-// ask asks all questions.
 func ask(search func(question string) []string) (r relevance) {
 	for _, question := range slices.Sorted(maps.Keys(questions)) {
 		place := slices.Index(search(question), questions[question]) + 1
@@ -122,7 +121,7 @@ func ask(search func(question string) []string) (r relevance) {
 	return r
 }
 
-// A search by meaning and words finds no less than one by the cosine of the vectors alone, and than one by words.
+// A search by meaning and words is at least as good as one by the cosine of the vectors alone or by words alone.
 func TestWordsTakeNothingFromMeaning(t *testing.T) {
 	t.Parallel()
 	path, err := itemquery.ParseItemPath("text")
@@ -154,12 +153,12 @@ func TestWordsTakeNothingFromMeaning(t *testing.T) {
 			}
 		}
 		if cosine.recall < 0.8 || cosine.rank > 0.95 || words.recall > 0.8 {
-			t.Errorf("the questions do not tell good searches from bad ones: cosine %v, words %v", cosine, words)
+			t.Errorf("the questions do not distinguish good searches from bad ones: cosine %v, words %v", cosine, words)
 		}
 	}
 }
 
-// nearest are the keys of all memories by the cosine of their vectors.
+// nearest returns the keys of all memories, ordered by the cosine of their vectors.
 func (u understanding) nearest(ctx context.Context, question string) (keys []string) {
 	near := map[string]float32{}
 	query, _ := u.Query(ctx, question)

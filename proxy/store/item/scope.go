@@ -12,13 +12,13 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// reach is what the caller of an operation sees of the long-term store: the items of its tenant and, where its
-// namespaces are named, of these the items in and below them.
+// reach is the part of the long-term store that a caller can see: the items of its tenant and, if it is limited to
+// namespaces, only those in and below them.
 type reach struct{ mapping.Principal }
 
 func reachOf(ctx context.Context) reach { return reach{mapping.PrincipalOf(ctx)} }
 
-// check refuses, with an *Error of class Forbidden, a namespace that is out of reach.
+// check returns an *Error of class Forbidden if a namespace is out of reach.
 func (r reach) check(namespace []string) error {
 	if r.MayReach(namespace) {
 		return nil
@@ -28,7 +28,7 @@ func (r reach) check(namespace []string) error {
 	return e
 }
 
-// checkWrite is check of a change.
+// checkWrite is check for a change.
 func (r reach) checkWrite(namespace []string) error {
 	if r.ReadOnly {
 		return mapping.Errorf(mapping.Forbidden, mapping.CodeNamespace, "%q may read the store, and not write to it (memory.allow_writes of its agent).", r.ID)
@@ -36,7 +36,8 @@ func (r reach) checkWrite(namespace []string) error {
 	return r.check(namespace)
 }
 
-// CheckReach refuses, as the operations of a Table do, a namespace that the caller may not read, or may not write to.
+// CheckReach returns an error, like the operations of a Table, if the caller may not read the namespace or, if write is
+// set, not write to it.
 func CheckReach(ctx context.Context, namespace []string, write bool) error {
 	if write {
 		return reachOf(ctx).checkWrite(namespace)
@@ -52,9 +53,9 @@ func (r reach) words() string {
 	return strings.Join(list, ", ")
 }
 
-// eachBelow visits the live items under a prefix of labels, as far as they are seen, until one wants no more: those of
-// one namespace of the caller's after those of another, each read by the order of the table. Of a query with a filter
-// those may be left out that cannot pass it.
+// eachBelow visits the live items under a prefix that the caller can see, until row returns false. It goes through the
+// caller's namespaces one after the other, each in the order of the table. If the query has a filter, items that cannot
+// pass it may be skipped.
 func (s *Table) eachBelow(ctx context.Context, q Query, statement func(where string) string, begin func(), row func(scan func(...any) error) (more bool, err error)) error {
 	whole, read := reachOf(ctx).below(q.Prefix), s.db.ReadOne
 	if len(whole) > 1 || len(q.Members) > 0 {
@@ -83,13 +84,13 @@ func (s *Table) eachBelow(ctx context.Context, q Query, statement func(where str
 	})
 }
 
-// part is the condition of some live items; its last parameter, the present, is left to the caller.
+// part is a condition for live items. Its last parameter, the present time, is added by the caller.
 type part struct {
 	where string
 	args  sqldb.In
 }
 
-// below are the parts of the table that are seen under a prefix of labels, in their order.
+// below returns the parts of the table that the caller can see under a prefix, in table order.
 func (r reach) below(prefix []string) (parts []part) {
 	for _, ns := range r.seen(prefix) {
 		where, args := reach{mapping.Principal{Tenant: r.Tenant}}.within("i", ns)
@@ -98,14 +99,14 @@ func (r reach) below(prefix []string) (parts []part) {
 	return parts
 }
 
-// seen are the namespaces in and below which items are seen under a prefix of labels, in their order.
+// seen returns the namespaces whose items, and those below, the caller can see under a prefix, in table order.
 func (r reach) seen(prefix []string) [][]string {
 	list := r.Below(prefix)
 	slices.SortFunc(list, func(a, b []string) int { return bytes.Compare(pathOf(a), pathOf(b)) })
 	return list
 }
 
-// paths are the paths in and below which items are seen under a prefix of labels: what within is the condition of.
+// paths returns the namespaces of seen as paths. within is the corresponding condition.
 func (r reach) paths(prefix []string) (list []string) {
 	for _, ns := range r.Below(prefix) {
 		list = append(list, string(pathOf(ns)))
@@ -113,7 +114,7 @@ func (r reach) paths(prefix []string) (list []string) {
 	return list
 }
 
-// within is the condition of rows of a table under a prefix of labels, as far as they are seen.
+// within returns the condition for rows of a table that the caller can see under a prefix.
 func (r reach) within(table string, prefix []string) (where string, args sqldb.In) {
 	args = sqldb.In{r.Tenant}
 	if len(prefix) == 0 && r.Namespaces == nil {
@@ -134,8 +135,8 @@ func (r reach) within(table string, prefix []string) (where string, args sqldb.I
 	return table + `.tenant = $1 AND (` + strings.Join(ranges, ` OR `) + `)`, args
 }
 
-// under is the condition of rows whose namespace is a path or below it. "/" follows "." in ASCII: the range holds the
-// path and all below it, and what lies between them, such as "a!", which the last line leaves out.
+// under returns the condition for rows whose namespace is a path or below it. Since "/" follows "." in ASCII, the range
+// covers the path and everything below it. It also covers names in between, such as "a!", which the last line excludes.
 func under(table string, ns []string, args sqldb.In) (string, sqldb.In) {
 	path, n := string(pathOf(ns)), len(args)
 	text := strings.NewReplacer("i.", table+".", "$a", "$"+strconv.Itoa(n+1), "$b", "$"+strconv.Itoa(n+2), "$c", "$"+strconv.Itoa(n+3)).

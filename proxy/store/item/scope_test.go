@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
-// reaching is the same database as a key sees it that may use these namespaces alone.
+// reaching returns the same database for a key limited to these namespaces.
 func (b *harness) reaching(namespaces ...string) *harness {
 	limited := *b
 	who := mapping.Principal{ID: "limited", Namespaces: [][]string{}}
@@ -24,13 +24,13 @@ func (b *harness) reaching(namespaces ...string) *harness {
 	return &limited
 }
 
-// TestKeysReachTheirNamespaces: searches of every kind find what is in and below the namespaces of a key, and nothing
-// beside them, whatever lies next to them in the order of the table; other operations elsewhere are refused.
+// Searches of every kind find only items in and below the namespaces of a key, whatever is adjacent in table order.
+// Other operations elsewhere are refused.
 func TestKeysReachTheirNamespaces(t *testing.T) {
 	t.Parallel()
 	endpoint := embeddingtest.Serve(t, vectorDims)
 	kept, read := indexOf(t, endpoint, "m"), indexOf(t, endpoint, "m")
-	read.Cache = 0 // the vectors are read from the database at each search
+	read.Cache = 0 // each search reads the vectors from the database
 	for name, index := range map[string]*item.Index{"by words": nil, "by meaning": kept, "by meaning, from the database": read} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -95,7 +95,7 @@ func keysReachTheirNamespaces(t *testing.T, opt store.Options) {
 	})
 }
 
-// A score tells nothing of what the key may not see.
+// A score reveals nothing about items that the key may not see.
 func TestScoresAreOfWhatIsInReach(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -121,7 +121,7 @@ func TestScoresAreOfWhatIsInReach(t *testing.T) {
 	})
 }
 
-// Outside of its namespaces a key changes nothing, also as part of several changes.
+// A key changes nothing outside of its namespaces, even as part of several changes.
 func TestNothingIsWrittenOutOfReach(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -145,7 +145,7 @@ func TestNothingIsWrittenOutOfReach(t *testing.T) {
 		forbidden("read", err)
 		b.ok(limited.Items.PutAll(limited.ctx, itemAt("a", `{"v":1}`, "mine", "deep"), itemAt("b", `{"v":1}`, "ours", "x"), item.Put{Item: mapping.Item{Namespace: []string{"mine"}, Key: "gone"}}))
 		if got := strings.Join(b.search(item.Query{}), " "); got != "a b k" {
-			t.Errorf("there are %s", got)
+			t.Errorf("found %s", got)
 		}
 		if it, err := b.Items.Get(b.ctx, []string{"theirs"}, "k", false); err != nil || string(it.Value) != `{"v":1}` {
 			t.Errorf("%s, %v", it.Value, err)

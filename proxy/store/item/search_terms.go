@@ -10,16 +10,16 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// searchTerms are what an item tells searches of its value. They are made before the value is written, and stand in the
-// item's row and in rows of its own.
+// searchTerms holds the search entries of an item's value. They are computed before the value is written, and stored in
+// the item's row and in rows of their own.
 //
-// Where bodies are sealed, the rows of tokens have what sqldb.Tx.Blinded makes of them, by which they are found as
-// well. There are no members: stretches of them are asked for, which shows what they are.
+// If bodies are sealed, the rows of tokens contain digests (sqldb.Tx.Blinded), which can be searched for equally. There
+// are no members, because searching ranges would reveal their values.
 type searchTerms struct {
 	tokens  textindex.Bag
 	members memberList
-	read    *sqldb.Body // where tokens came from; nil: they were made now
-	sealing bool        // with that they were made
+	read    *sqldb.Body // where tokens were scanned from; nil if newly made
+	sealing bool        // whether they were made for sealed bodies
 }
 
 func newSearchTerms(value, index json.RawMessage, sealing bool) searchTerms {
@@ -30,18 +30,18 @@ func newSearchTerms(value, index json.RawMessage, sealing bool) searchTerms {
 	return o
 }
 
-// columns are where the columns tokens and members of an item go.
+// columns returns the destinations for the columns tokens and members of an item.
 func (o *searchTerms) columns(of *itemName) sqldb.Out {
 	o.read = of.unsealed((*[]byte)(&o.tokens), itemTokens)
 	return sqldb.Out{o.read, (*[]byte)(&o.members)}
 }
 
-// blind reports whether the rows of the tokens are blinded: if the list of them is sealed.
+// blind reports whether the rows of the tokens are blinded, which is the case if their list is sealed.
 func (o searchTerms) blind() bool {
 	return len(o.tokens) > 0 && (o.sealing || o.read != nil && o.read.Sealed)
 }
 
-// row is a token as it stands in its row.
+// row returns a token as stored in its row.
 func (o searchTerms) row(t *sqldb.Tx, token string) string {
 	if !o.blind() {
 		return token
@@ -56,7 +56,7 @@ func blinded(t *sqldb.Tx, token string) string {
 	return t.Blinded(token)
 }
 
-// sought is a token as a search looks for it.
+// sought returns a token as used in a search.
 func sought(t *sqldb.Tx, token string) string {
 	if !t.Sealing() {
 		return token
@@ -80,7 +80,7 @@ func (n itemName) add(t *sqldb.Tx, fresh searchTerms) error {
 	return n.addMembers(t, fresh.members)
 }
 
-// replaceTerms gives an item what its value tells in place of what an earlier one did.
+// replaceTerms replaces the search entries of an item.
 func (n itemName) replaceTerms(t *sqldb.Tx, old, fresh searchTerms) error {
 	if err := n.retoken(t, old, fresh); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (n itemName) replaceTerms(t *sqldb.Tx, old, fresh searchTerms) error {
 	return n.relist(t, old.members, fresh.members)
 }
 
-// removeTerms goes with the removal of an item.
+// removeTerms removes the rows of a removed item.
 func (n itemName) removeTerms(t *sqldb.Tx, old searchTerms) error {
 	return errors.Join(n.removeTokens(t, old), n.removeMembers(t, old.members))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// matching finds the items; their values are still to be read (see Search).
+// matching returns the matching items, without their values (see Search).
 func (s *Table) matching(ctx context.Context, q Query) ([]*itemRow, error) {
 	if q.Query != "" {
 		return s.searchQuery(ctx, q)
@@ -17,7 +17,7 @@ func (s *Table) matching(ctx context.Context, q Query) ([]*itemRow, error) {
 	return s.sorted(ctx, q)
 }
 
-// sorted finds items in the order of SortBy. It keeps only as many names as the page may need.
+// sorted returns items in the order of SortBy. It keeps only as many names as the page may need.
 func (s *Table) sorted(ctx context.Context, q Query) ([]*itemRow, error) {
 	var found []*candidate
 	first := func(list []*candidate) []*candidate {
@@ -43,8 +43,8 @@ func (s *Table) sorted(ctx context.Context, q Query) ([]*itemRow, error) {
 	return pageOf(found, q), err
 }
 
-// sortedStatement reads the items of a condition. Without a filter it reads no more than the page may hold: how many is
-// rounded up, since connections keep each text of a statement prepared.
+// sortedStatement selects the items that satisfy a condition. Without a filter it reads no more than the page may need.
+// That number is rounded up, since connections keep each different statement prepared.
 func (q Query) sortedStatement(where string) string {
 	value, order := `NULL`, ` ORDER BY i.namespace, i.item_key`
 	if q.Keep != nil {

@@ -17,23 +17,23 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Table is where the items are. On SQLite their table is one tree in the order of tenant, namespace and key, so that a
-// search reads a few pages and not one for each item.
+// Table holds the items. On SQLite their table is one tree ordered by tenant, namespace and key, so that a search reads
+// a few pages and not one per item.
 type Table struct {
 	db      *sqldb.DB
 	quotas  *tables.Quotas
-	vectors *vectorCache  // nil: items do not become vectors
-	unseen  chan struct{} // rings when there are items whose vectors are to be made
+	vectors *vectorCache  // nil if items do not become vectors
+	unseen  chan struct{} // receives when there are items that need vectors
 	ttl     TTL
 }
 
-// TTL is how long items are there of which nothing else is said.
+// TTL configures how long items are kept by default.
 type TTL struct {
-	Default       time.Duration // of an item that is put without a time to live; 0: for ever
+	Default       time.Duration // for items put without a time to live; 0 means forever
 	RefreshOnRead bool          // see Table.Refreshes
 }
 
-// Refreshes reports whether a read starts the time to live of items anew: as said, or else as it is configured.
+// Refreshes reports whether a read restarts the time to live of items: said if it is set, else the configured default.
 func (s *Table) Refreshes(said *bool) bool {
 	if said == nil {
 		return s.ttl.RefreshOnRead
@@ -41,7 +41,8 @@ func (s *Table) Refreshes(said *bool) bool {
 	return *said
 }
 
-// New returns the items of a database, for callers and for chores. ix says how they become vectors, nil: they do not.
+// New returns the items of a database, for callers and for background work. ix configures vectors; if it is nil, items
+// do not become vectors.
 func New(db *sqldb.DB, ix *Index, ttl TTL, quotas *tables.Quotas) (*Table, *Chores) {
 	unseen := make(chan struct{}, 1)
 	table := &Table{db: db, quotas: quotas, unseen: unseen, ttl: ttl}
@@ -51,31 +52,31 @@ func New(db *sqldb.DB, ix *Index, ttl TTL, quotas *tables.Quotas) (*Table, *Chor
 	return table, &Chores{db: db, index: ix, bell: unseen}
 }
 
-// Put is an item to be kept: its namespace, key and value.
+// Put is an item to write: its namespace, key and value.
 type Put struct {
 	Item  mapping.Item
-	TTL   time.Duration   // how long it is there, from the write on by the clock of the database; 0: TTL.Default
-	Index json.RawMessage // which fields a search looks at: itemquery.ItemTexts, itemquery.VectorTexts
+	TTL   time.Duration   // time to live from the write, by the clock of the database; 0 means TTL.Default
+	Index json.RawMessage // which fields searches use: itemquery.ItemTexts, itemquery.VectorTexts
 }
 
 // Query selects items below a prefix.
 type Query struct {
 	Prefix        []string
-	Keep          func(value json.RawMessage) bool // filter decided in Go, must neither use the store nor keep the value; nil: all
-	Members       [][]itemquery.MemberRange        // what an index may be asked for of what Keep keeps: itemquery.Filter.Members; nil: nothing
-	Query         string                           // what items mean (Options.Index), and the words they have: mapping/textindex
+	Keep          func(value json.RawMessage) bool // the filter; it must neither use the store nor keep the value; nil keeps all
+	Members       [][]itemquery.MemberRange        // ranges of an index that contain all items Keep may keep: itemquery.Filter.Members; nil: no index
+	Query         string                           // searched by meaning (Options.Index) and by words (mapping/textindex)
 	SearchBy      mapping.SearchBy                 // with a query
-	SortBy        mapping.SortKey                  // "": the best first, or without a query by namespace and key, whatever Asc
-	Asc           bool                             // with SortBy; else the last or best come first
-	Limit, Offset int                              // Limit 0: all
+	SortBy        mapping.SortKey                  // "": best first, or without a query by namespace and key, whatever Asc is
+	Asc           bool                             // with SortBy; by default the last or best come first
+	Limit, Offset int                              // Limit 0 means all
 	RefreshTTL    bool
-	Lost          func(mapping.Loss) // is told, before the first item, that a query is not answered by meaning; may be nil
+	Lost          func(mapping.Loss) // called before the first item if a query cannot be answered fully by meaning; may be nil
 }
 
-// Put writes an item over an earlier one of its namespace and key, which keeps the time it was made.
+// Put writes an item. If it replaces one with the same namespace and key, it keeps the creation time.
 func (s *Table) Put(ctx context.Context, p Put) error { return s.PutAll(ctx, p) }
 
-// PutAll writes several items, or none of them. One without a value is deleted.
+// PutAll writes several items, or none of them if it fails. An item without a value is deleted.
 func (s *Table) PutAll(ctx context.Context, list ...Put) error {
 	writes := make([]func(*sqldb.Tx) error, len(list))
 	for i, p := range list {
@@ -97,7 +98,7 @@ func (s *Table) PutAll(ctx context.Context, list ...Put) error {
 	})
 }
 
-// putItem makes the tokens and members of an item, and returns what writes it.
+// putItem makes the tokens and members of an item and returns the function that writes it.
 func (s *Table) putItem(who mapping.Principal, p Put) func(t *sqldb.Tx) error {
 	it := p.Item
 	at := itemName{who.Tenant, pathOf(it.Namespace), it.Key}
@@ -107,8 +108,8 @@ func (s *Table) putItem(who mapping.Principal, p Put) func(t *sqldb.Tx) error {
 		if ttl > 0 {
 			expires = t.Now + ttl
 		}
-		// A new row has its tokens and members at once, as its value may be long; one that is there keeps its own,
-		// which are then replaced together with their rows.
+		// A new row is inserted with its tokens and members, because the row may be long. An existing row keeps its old
+		// ones, which are then replaced together with their own rows.
 		var old searchTerms
 		var created int64
 		err := t.Get(`INSERT INTO items (tenant, owner, namespace, item_key, value, fields, ttl_us, created_us, updated_us, expires_us, tokens_us, tokens, members_us, members)
@@ -131,8 +132,8 @@ func (s *Table) putItem(who mapping.Principal, p Put) func(t *sqldb.Tx) error {
 	}
 }
 
-// count has what was written counted, all of its bytes: those of what it replaces are taken off when the quota is
-// counted anew.
+// count adds the written item to the quotas, with all of its bytes. The bytes of a replaced value are subtracted when
+// the quota is recounted.
 func (s *Table) count(t *sqldb.Tx, it mapping.Item, who mapping.Principal, fresh bool) error {
 	var one int64
 	if fresh {
@@ -146,9 +147,9 @@ const itemColumns = `i.value, i.ttl_us, i.tenant, i.owner, i.namespace, i.item_k
 // itemRow is an item with its time to live.
 type itemRow struct {
 	ttl    int64
-	unread bool // its value is still to be read
-	size   int  // of the value, as it was found
-	gone   bool // it was removed meanwhile
+	unread bool // its value is not read yet
+	size   int  // of the value when it was found
+	gone   bool // it has been removed
 	mapping.Item
 }
 
@@ -161,8 +162,8 @@ func (r *itemRow) scan(scan func(...any) error) error {
 	return err
 }
 
-// Get returns an item; Forbidden when its namespace is out of reach, NotFound when there is none or it has expired.
-// refreshTTL starts its time to live anew.
+// Get returns an item. refreshTTL restarts its time to live. It returns a Forbidden error if the namespace is out of
+// reach, and NotFound if the item does not exist or has expired.
 func (s *Table) Get(ctx context.Context, namespace []string, key string, refreshTTL bool) (it mapping.Item, err error) {
 	if err := reachOf(ctx).check(namespace); err != nil {
 		return it, err
@@ -183,7 +184,7 @@ func (s *Table) Get(ctx context.Context, namespace []string, key string, refresh
 	return row.Item, err
 }
 
-// ringUnseen rings in this process alone: another one looks for such items by itself.
+// ringUnseen notifies this process only; others look for such items themselves.
 func (s *Table) ringUnseen() {
 	select {
 	case s.unseen <- struct{}{}:
@@ -191,8 +192,8 @@ func (s *Table) ringUnseen() {
 	}
 }
 
-// refresh starts the time to live of items anew. One that was written with another time meanwhile keeps that. What is
-// read is shown, though the database has no room to write that down.
+// refresh restarts the time to live of items. An item rewritten in the meantime with another time to live keeps that.
+// If the database is full, the read still succeeds.
 func (s *Table) refresh(ctx context.Context, rows []*itemRow) error {
 	rows = slices.DeleteFunc(rows, func(r *itemRow) bool { return r.ttl == 0 })
 	if len(rows) == 0 {
@@ -214,7 +215,7 @@ func (s *Table) refresh(ctx context.Context, rows []*itemRow) error {
 	return err
 }
 
-// Delete removes an item; one that is not there is no error.
+// Delete removes an item. It is not an error if there is none.
 func (s *Table) Delete(ctx context.Context, namespace []string, key string) error {
 	if err := reachOf(ctx).checkWrite(namespace); err != nil {
 		return err
@@ -244,8 +245,8 @@ func (s *Table) Namespaces(ctx context.Context, prefix []string) (found [][]stri
 	return found, err
 }
 
-// live is the condition of items that have not expired. The parameter $at is clock.Reading.Horizon: an item that was
-// made after a jump of the clock may be there until Sweep removes it.
+// live returns the condition for items that have not expired. The parameter $at is clock.Reading.Horizon. An item
+// written after a jump of the clock may be visible until Sweep removes it.
 func live(at int) string {
 	return `(i.expires_us = 0 OR i.expires_us > CAST($` + strconv.Itoa(at) + ` AS BIGINT))`
 }
@@ -255,7 +256,7 @@ var (
 	unescapeLabel = strings.NewReplacer("%2E", ".", "%25", "%")
 )
 
-// pathOf writes labels as one path: joined by dots, with dots in them escaped.
+// pathOf encodes labels as one path, joined by dots. Dots in labels are escaped.
 func pathOf(labels []string) []byte {
 	parts := make([]string, len(labels))
 	for i, l := range labels {

@@ -110,7 +110,7 @@ func TestItemsExpire(t *testing.T) {
 		}
 		clock.at = clock.at.Add(50 * time.Second)
 		if keys := b.search(item.Query{}); len(keys) != 1 {
-			t.Fatal("a search did not refresh")
+			t.Fatal("the search did not refresh the item")
 		}
 		clock.at = clock.at.Add(20 * time.Second)
 		if keys := b.search(item.Query{}); len(keys) != 0 {
@@ -126,7 +126,7 @@ func TestItemsExpire(t *testing.T) {
 	})
 }
 
-// An expired item that was not removed yet is gone for a writer of its key, too.
+// An expired item that was not removed yet does not exist for a writer of its key either.
 func TestAnExpiredItemIsWrittenAnew(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -136,13 +136,13 @@ func TestAnExpiredItemIsWrittenAnew(t *testing.T) {
 		b.ok(b.Items.Put(b.ctx, brief))
 		for _, step := range []struct {
 			after time.Duration
-			made  time.Duration // when the item of that time was
+			made  time.Duration // when the existing item was created
 		}{{50 * time.Millisecond, 0}, {150 * time.Millisecond, 200 * time.Millisecond}, {10 * time.Second, 200 * time.Millisecond}} {
 			clock.at = clock.at.Add(step.after)
 			b.put("k", `{"again":true}`, "n")
 			it, err := b.Items.Get(b.ctx, []string{"n"}, "k", false)
 			if want := time.UnixMicro(1_700_000_000_000_000).Add(step.made); err != nil || !it.CreatedAt.Equal(want) || !it.Expires.IsZero() {
-				t.Fatalf("%+v, %v; want it made at %v", it, err, want)
+				t.Fatalf("%+v, %v; want creation time %v", it, err, want)
 			}
 			if step.after == 50*time.Millisecond {
 				b.ok(b.Items.Put(b.ctx, brief))
@@ -151,7 +151,7 @@ func TestAnExpiredItemIsWrittenAnew(t *testing.T) {
 	})
 }
 
-// LangGraph Server 0.12 and 0.13 took _ and % in a namespace for wildcards of SQL.
+// LangGraph Server 0.12 and 0.13 treated _ and % in a namespace as SQL wildcards.
 func TestNamespacesAreTakenLiterally(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

@@ -12,22 +12,22 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// candidatesMost bounds the items that a search by text scores.
+// candidatesMost limits the items that a search by text scores.
 const candidatesMost = 1000
 
-// textSearch is a search by text. What is below the prefix and passes the filter is looked at alone.
+// textSearch is a search by text among the items below the prefix that pass the filter.
 type textSearch struct {
 	Query
 	reach  reach
-	beside bool     // its scores count beside those of meaning
-	tokens []string // of the query, the rarest first
+	beside bool     // its scores are combined with those of meaning
+	tokens []string // of the query, rarest first
 	corpus textindex.Corpus
 	found  []*candidate
-	passed map[string]bool // by itemName.id: what the filter lets pass; nil: that was not asked of all items
-	unsure bool            // it has to be
+	passed map[string]bool // items that pass the filter, by itemName.id; nil if the filter was not applied to all items
+	unsure bool            // the filter must be applied to all items
 }
 
-// searchText finds the items that have a token of the query; their values are still to be read.
+// searchText returns the items that have a token of the query, without their values.
 func (s *Table) searchText(ctx context.Context, q Query) ([]*itemRow, error) {
 	x := &textSearch{Query: q, reach: reachOf(ctx)}
 	err := x.find(ctx, s)
@@ -38,7 +38,7 @@ func (s *Table) searchText(ctx context.Context, q Query) ([]*itemRow, error) {
 	return pageOf(x.found, q), nil
 }
 
-// find finds the items that have a token of the query, the best first.
+// find finds the items that have a token of the query, best first.
 func (x *textSearch) find(ctx context.Context, s *Table) error {
 	err := s.db.Read(ctx, func(t *sqldb.Tx) error {
 		x.tokens = textindex.Query(x.Query.Query)
@@ -58,7 +58,7 @@ func (x *textSearch) find(ctx context.Context, s *Table) error {
 	return err
 }
 
-// gatherAll finds the candidates, of the rarest token first.
+// gatherAll collects candidates, those of the rarest token first.
 func (x *textSearch) gatherAll(ctx context.Context, t *sqldb.Tx) error {
 	x.found, x.unsure = nil, false
 	for i := 0; i < len(x.tokens) && len(x.found) < candidatesMost && !x.unsure; i++ {
@@ -69,9 +69,8 @@ func (x *textSearch) gatherAll(ctx context.Context, t *sqldb.Tx) error {
 	return nil
 }
 
-// count asks how many items have each token, and leaves out those that none has. To count all takes as long as all
-// else: of a token that is alone, whose weight is all that there is, it is only asked whether more have it than are
-// read.
+// count counts the items of each token and drops tokens that no item has. A full count takes as long as the rest of the
+// search. A single token needs no weight, so count stops as soon as more items have it than would be read.
 func (x *textSearch) count(t *sqldb.Tx) (err error) {
 	x.corpus.Found = make(map[string]int, len(x.tokens))
 	if len(x.tokens) == 1 && !x.beside {
@@ -89,7 +88,7 @@ func (x *textSearch) count(t *sqldb.Tx) (err error) {
 	return err
 }
 
-// having is how many items have a token, up to a limit.
+// having returns how many items have a token, up to a limit.
 func (x *textSearch) having(t *sqldb.Tx, token, limit string) (n int, err error) {
 	where, args := x.reach.within("k", x.Prefix)
 	text := `SELECT COUNT(*) FROM item_tokens k WHERE ` + where + ` AND k.token = $` + strconv.Itoa(len(args)+1)
@@ -100,7 +99,8 @@ func (x *textSearch) having(t *sqldb.Tx, token, limit string) (n int, err error)
 	return n, err
 }
 
-// gather adds items that have a token, up to candidatesMost in all: those of whose text it is most.
+// gather adds items that have a token, up to candidatesMost in all. It prefers those in which the token has the largest
+// share.
 func (x *textSearch) gather(ctx context.Context, t *sqldb.Tx, token string) error {
 	known := make(map[string]bool, len(x.found))
 	for _, c := range x.found {
@@ -115,7 +115,7 @@ func (x *textSearch) gather(ctx context.Context, t *sqldb.Tx, token string) erro
 	return x.gatherPassed(ctx, t, token, known)
 }
 
-// gatherRows reads the items with the rows of the token. Where many of the first have expired, all are read.
+// gatherRows reads the items that have rows of the token. If many of the first ones have expired, it reads all.
 func (x *textSearch) gatherRows(ctx context.Context, t *sqldb.Tx, token string, known map[string]bool) error {
 	fresh, err := x.rowsOf(ctx, t, token, known, x.Keep == nil)
 	if err == nil && x.Keep == nil && len(x.found)+len(fresh) < candidatesMost && x.corpus.Found[token] > 2*candidatesMost {
@@ -125,7 +125,7 @@ func (x *textSearch) gatherRows(ctx context.Context, t *sqldb.Tx, token string, 
 	return err
 }
 
-// rowsOf are items that have a token, as many as there is room for: of the first rows of the token, or of all.
+// rowsOf returns as many items with a token as there is room for, from the first rows of the token or from all.
 func (x *textSearch) rowsOf(ctx context.Context, t *sqldb.Tx, token string, known map[string]bool, first bool) (fresh []*candidate, err error) {
 	sieve := sieve{tenant: x.reach.Tenant, keep: x.Keep}
 	text, args := x.statement(t, token, first)
@@ -142,9 +142,9 @@ func (x *textSearch) rowsOf(ctx context.Context, t *sqldb.Tx, token string, know
 	return x.largest(fresh), err
 }
 
-// statement reads the items that have a token: all, or those of whose text it is most, which the database then takes, a
-// good many, as some may be known or have expired. Of equal ones those with the first names are taken, so that each
-// database takes the same.
+// statement selects the items that have a token: all, or the first ones by share. In the latter case it reads more than
+// needed, since some may be known already or expired. Ties are broken by name, so that both databases select the same
+// items.
 func (x *textSearch) statement(t *sqldb.Tx, token string, first bool) (text string, args sqldb.In) {
 	where, args := x.reach.within("k", x.Prefix)
 	where += ` AND k.token = $` + strconv.Itoa(len(args)+1)
@@ -160,13 +160,13 @@ func (x *textSearch) statement(t *sqldb.Tx, token string, first bool) (text stri
  JOIN items i ON i.tenant = k.tenant AND i.namespace = k.namespace AND i.item_key = k.item_key WHERE ` + where + isLive, append(args, sought(t, token), t.Horizon)
 }
 
-// largest are as many candidates as there is still room for.
+// largest returns as many candidates as there is room for, by share.
 func (x *textSearch) largest(list []*candidate) []*candidate {
 	slices.SortFunc(list, func(a, b *candidate) int { return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(a.id(), b.id())) })
 	return list[:min(len(list), candidatesMost-len(x.found))]
 }
 
-// rank scores what was found, and leaves out what only seemed to have a token.
+// rank scores the candidates and drops those without a token of the query.
 func (x *textSearch) rank() {
 	bags := make([]textindex.Bag, len(x.found))
 	for i, c := range x.found {

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// TestTextSearchIsTheSameOnBothDatabases: what it finds, and what it scores.
+// Both databases return the same results and scores.
 func TestTextSearchIsTheSameOnBothDatabases(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -60,7 +60,7 @@ func TestTextSearchIsTheSameOnBothDatabases(t *testing.T) {
 	})
 }
 
-// What was written over, has expired or was deleted is not found by its old words.
+// Overwritten, expired and deleted items are not found by their old words.
 func TestTextSearchFollowsItsItems(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -93,7 +93,7 @@ func TestTextSearchFollowsItsItems(t *testing.T) {
 	})
 }
 
-// TestTextSearchFiltersBeforeItScores: however many others have the word.
+// The filter is applied before scoring, however many other items have the word.
 func TestTextSearchFiltersBeforeItScores(t *testing.T) {
 	t.Parallel()
 	b := openAt(t, filepath.Join(t.TempDir(), "a.db"), store.Options{Synchronous: "normal"})
@@ -110,12 +110,12 @@ func TestTextSearchFiltersBeforeItScores(t *testing.T) {
 		t.Error(d)
 	}
 	if n := len(b.search(item.Query{Query: "word"})); n != 1000 {
-		t.Errorf("%d items are scored", n)
+		t.Errorf("%d items were scored", n)
 	}
 }
 
-// TestTextSearchTakesTheSameOfManyEqualItems: of more items than a search reads, all with as much of the word, those
-// with the first names are found, in whatever order they were written.
+// If more items than a search reads have the same share of the word, those with the first names are found, whatever the
+// order of writing.
 func TestTextSearchTakesTheSameOfManyEqualItems(t *testing.T) {
 	t.Parallel()
 	const items, scored = 4500, 1000
@@ -147,7 +147,7 @@ func TestTextSearchTakesTheSameOfManyEqualItems(t *testing.T) {
 	})
 }
 
-// However many items are over and not yet removed, those that are not are found.
+// Live items are found however many expired ones have not been removed yet.
 func TestTextSearchFindsWhatLivesAmongWhatIsOver(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -172,7 +172,7 @@ func TestTextSearchFindsWhatLivesAmongWhatIsOver(t *testing.T) {
 	})
 }
 
-// Items of an older version are found once they have their tokens, and what is written meanwhile is not undone.
+// Items of an older version are found once they have tokens. Items written in the meantime keep their new value.
 func TestOlderItemsGetTheirTokens(t *testing.T) {
 	t.Parallel()
 	b := openAt(t, filepath.Join(t.TempDir(), "old.db"), store.Options{})
@@ -195,11 +195,11 @@ func TestOlderItemsGetTheirTokens(t *testing.T) {
 		t.Error(d)
 	}
 	if old, fresh := b.search(item.Query{Query: "old"}), b.search(item.Query{Query: "new"}); len(old) != 449 || len(fresh) != 1 {
-		t.Errorf("%d and %d are found", len(old), len(fresh))
+		t.Errorf("%d and %d found", len(old), len(fresh))
 	}
 }
 
-// Searches of every kind begin the time to live of what they find anew, and of nothing else.
+// Searches of every kind restart the time to live of the items they find, and of no others.
 func TestSearchesRefreshWhatTheyFind(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -225,14 +225,14 @@ func TestSearchesRefreshWhatTheyFind(t *testing.T) {
 			}
 			clock.at = clock.at.Add(20 * time.Second)
 			if got := strings.Join(b.search(item.Query{}), " "); got != left {
-				t.Errorf("%s: left are %q, want %q", name, got, left)
+				t.Errorf("%s: %q left, want %q", name, got, left)
 			}
 			b.ok(b.Items.Delete(b.ctx, []string{"n"}, "found"))
 		}
 	})
 }
 
-// tokensLeft is how many rows of tokens there are: a search finds none that has no item.
+// tokensLeft returns how many rows of tokens there are, since a search does not find rows without an item.
 func (b *harness) tokensLeft() (n int) {
 	b.t.Helper()
 	n, err := b.Items.TokenRows(b.ctx)
@@ -245,7 +245,7 @@ func TestItemsAreSorted(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
 		b := open(t, store.Options{Now: clock.now})
-		for _, key := range []string{"b", "c", "a", "d", "b"} { // b is written again
+		for _, key := range []string{"b", "c", "a", "d", "b"} { // b is written twice
 			clock.at = clock.at.Add(time.Second)
 			b.put(key, map[bool]string{true: `{"text":"tea, odd","odd":true}`, false: `{"text":"tea"}`}[key == "a" || key == "c"], "n", key)
 		}
@@ -278,7 +278,7 @@ func TestItemsAreSorted(t *testing.T) {
 	})
 }
 
-// Items of one moment stand in the order of namespaces and keys, so that pages have each of them once.
+// Items with the same time are ordered by namespace and key, so that pages contain each of them once.
 func TestPagesOfItemsOfOneMoment(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

@@ -8,13 +8,13 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// walkedOfToken bounds the items with a token that are read to ask the filter of them, those first of whose text it is
-// most. Of fewer all are read; of more these, or where it looks as if too few pass, the filter is asked of all items
-// below the prefix, in whose order they are read quickest.
+// walkedOfToken limits the items with a token to which the filter is applied, those with the largest share first. If
+// fewer items have the token, all are read. If more do and too few of these pass, the filter is applied to all items
+// below the prefix, in table order, which is the fastest way to read them.
 const walkedOfToken = 4 * candidatesMost
 
-// walk adds items that have a token and pass the filter, until there is no room for more. x.unsure says that what it
-// has read does not tell.
+// walk adds items that have a token and pass the filter, until there is no more room. It sets x.unsure if the rows it
+// has read are not enough to decide.
 func (x *textSearch) walk(ctx context.Context, t *sqldb.Tx, token string, known map[string]bool) error {
 	list, err := x.rows(ctx, t, token, ` ORDER BY k.share DESC, k.namespace, k.item_key LIMIT `+strconv.Itoa(walkedOfToken), known)
 	if err != nil {
@@ -38,7 +38,7 @@ func (x *textSearch) walk(ctx context.Context, t *sqldb.Tx, token string, known 
 	return nil
 }
 
-// gatherPassed adds items that have a token, of those that the filter lets pass.
+// gatherPassed adds items that have a token and are in x.passed.
 func (x *textSearch) gatherPassed(ctx context.Context, t *sqldb.Tx, token string, known map[string]bool) error {
 	list, err := x.rows(ctx, t, token, ``, known)
 	if err != nil {
@@ -49,7 +49,7 @@ func (x *textSearch) gatherPassed(ctx context.Context, t *sqldb.Tx, token string
 	return err
 }
 
-// rows are the items with a token that are not known, and may pass: their names and shares.
+// rows returns the names and shares of items with a token that are not known and may pass.
 func (x *textSearch) rows(ctx context.Context, t *sqldb.Tx, token, order string, known map[string]bool) (list []*candidate, err error) {
 	where, args := x.reach.within("k", x.Prefix)
 	text := `SELECT k.namespace, k.item_key, k.share FROM item_tokens k WHERE ` + where + ` AND k.token = $` + strconv.Itoa(len(args)+1) + order
@@ -68,8 +68,7 @@ func (x *textSearch) rows(ctx context.Context, t *sqldb.Tx, token, order string,
 	return list, err
 }
 
-// read reads what is not known of items by their names, in their order. One that is gone, or does not pass the filter,
-// is left out.
+// read completes items by their names, in order. Items that are gone or do not pass the filter are left out.
 func (x *textSearch) read(ctx context.Context, t *sqldb.Tx, list []*candidate) (passed []*candidate, err error) {
 	names := make([]itemName, len(list))
 	for i, c := range list {

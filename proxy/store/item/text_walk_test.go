@@ -15,10 +15,10 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// commonItems are more than those of a word that are all read.
+// commonItems is more than walkedOfToken, so that not all are read.
 const commonItems = 4200
 
-// commonItem has a word that all have, more or less often, and members that no index has.
+// commonItem has a word that all items have, more or less often, and members without an index.
 func commonItem(n int) item.Put {
 	words := "common"
 	for range n * 7919 % 5 {
@@ -31,7 +31,7 @@ func commonItem(n int) item.Put {
 		Value: fmt.Appendf(nil, `{"t":%q,"deep":{"k":%d,"n":%d}}`, words, n%9, n)}}
 }
 
-// byHand is what a search by text finds, as docs/store.md has it.
+// byHand returns the expected results of a search by text, following docs/store.md.
 func byHand(list []item.Put, q item.Query) (names []string) {
 	tokens := textindex.Query(q.Query)
 	corpus := textindex.Corpus{Texts: len(list), Found: map[string]int{}}
@@ -79,8 +79,8 @@ func byHand(list []item.Put, q item.Query) (names []string) {
 	return names[min(q.Offset, len(names)):min(q.Offset+q.Limit, len(names))]
 }
 
-// A word that all items have finds, under filters that no index serves, those of whose text it is most, whether many of
-// them pass, too few of the first, few at all, or none.
+// A word that all items have, combined with filters without an index, finds the items with the largest share of it,
+// whether many of them pass, too few of the first, few at all, or none.
 func TestACommonWordUnderAFilter(t *testing.T) {
 	t.Parallel()
 	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {

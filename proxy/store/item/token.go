@@ -2,11 +2,11 @@ package item
 
 import "github.com/apbridge/apbridge/proxy/store/sqldb"
 
-// anyToken is in place of a token in the row that each item with tokens has.
+// anyToken takes the place of the token in a row that each item with tokens has.
 const anyToken = ""
 
-// retoken gives an item its tokens in place of old ones. The caller has the item's row, so that no other process does
-// the same: its tokens are always those that its row tells.
+// retoken replaces the tokens of an item. The caller has locked the item's row, so no other process does the same, and
+// the token rows always agree with the item's row.
 func (n itemName) retoken(t *sqldb.Tx, old, fresh searchTerms) error {
 	if old.sameTokens(fresh) {
 		return nil
@@ -33,7 +33,8 @@ func (n itemName) addTokens(t *sqldb.Tx, fresh searchTerms) error {
 	return n.addToken(t, anyToken, 0)
 }
 
-// addToken: an older version that still serves leaves tokens of the items that it deletes.
+// addToken overwrites existing rows, because an older version still in use does not remove the tokens of items that it
+// deletes.
 func (n itemName) addToken(t *sqldb.Tx, token string, share int) error {
 	return t.Put(`INSERT INTO item_tokens (tenant, namespace, item_key, token, share) VALUES ($1, $2, $3, $4, $5)
  ON CONFLICT (tenant, token, namespace, item_key) DO UPDATE SET share = excluded.share`, n.args(token, share)...)

@@ -20,7 +20,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// chance makes vectors as if by chance, at once: the same of the same text.
+// chance makes pseudo-random vectors without delay, the same for the same text.
 type chance struct{ dims int }
 
 func (c chance) Query(_ context.Context, text string) ([]float32, error) {
@@ -46,8 +46,8 @@ func (c chance) Documents(ctx context.Context, texts []string) (list [][]float32
 	return list, nil, nil
 }
 
-// BenchmarkMeaning searches 100,000 items of 384 numbers, and fewer: all of them, below a prefix, past a filter, and
-// from the database.
+// BenchmarkMeaning searches up to 100,000 items of 384 numbers: all of them, below a prefix, with a filter, and from
+// the database.
 func BenchmarkMeaning(b *testing.B) {
 	for _, items := range []int{10_000, 100_000} {
 		b.Run(fmt.Sprint(items), func(b *testing.B) {
@@ -81,7 +81,7 @@ func BenchmarkMeaning(b *testing.B) {
 }
 
 func (s *harness) benchMeaning(b *testing.B, q item.Query) {
-	_, err := s.Items.List(s.ctx, q) // reads the vectors
+	_, err := s.Items.List(s.ctx, q) // loads the vectors
 	s.ok(err)
 	defer storetest.CPU(b)()
 	for b.Loop() {

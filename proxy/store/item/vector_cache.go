@@ -9,11 +9,11 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// tenantsKept bounds the tenants whose vectors are kept, however few they have.
+// tenantsKept limits the number of tenants whose vectors are cached, however few they have.
 const tenantsKept = 10_000
 
-// vectorCache is what a process keeps of item_vectors: those of the tenants that have searched last, as many as
-// Index.Cache allows. What the table has gained since is read at each search.
+// vectorCache caches rows of item_vectors: those of the tenants that searched last, up to Index.Cache bytes. Each
+// search reads the changes since. Safe for concurrent use.
 type vectorCache struct {
 	db    *sqldb.DB
 	index *Index
@@ -32,26 +32,26 @@ func newVectorCache(db *sqldb.DB, ix *Index) *vectorCache {
 	return c
 }
 
-// tenantVectors are those of one tenant. They are read with mu.RLock. Items that were removed from the table stay in
-// them: what is found is looked up in the database before it has a rank.
+// tenantVectors holds the vectors of one tenant. Readers hold mu.RLock. It keeps items that were removed from the
+// table, so results are looked up in the database before they are ranked.
 type tenantVectors struct {
-	counted int64 // of the cache's size; under its lock
+	counted int64 // its part of the cache's size; guarded by the cache's lock
 
 	mu                  sync.RWMutex
-	generation, version int64 // of item_index, when it was read last
-	large               bool  // there are too many to be kept, and none are
+	generation, version int64 // of item_index at the last read
+	large               bool  // there are too many to cache; none are kept
 	pieces              []*vectorPiece
 	at                  map[string]vectorPlace // by itemName.id
 	size                int64
 }
 
-// vectorPlace is where an item's vectors are.
+// vectorPlace is the position of an item's vectors.
 type vectorPlace struct{ piece, entry int32 }
 
-// entrySize is about what an entry takes besides its numbers, its namespace and its key.
+// entrySize is the approximate overhead of an entry in bytes, besides its numbers, namespace and key.
 const entrySize = 100
 
-// find returns the vectors of a tenant, as they were read last.
+// find returns the cached vectors of a tenant, which may be outdated or empty.
 func (c *vectorCache) find(tenant string) *tenantVectors {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,12 +63,12 @@ func (c *vectorCache) find(tenant string) *tenantVectors {
 	return v
 }
 
-// account makes room for what a tenant's vectors have become, by those of other tenants.
+// account updates the size of a tenant's vectors and evicts other tenants if needed.
 func (c *vectorCache) account(tenant string, v *tenantVectors, size int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now, ok := c.tenants.Get(tenant); !ok || now != v {
-		return // others were searched meanwhile, and it made room itself
+		return // the tenant was evicted in the meantime, which has corrected the size
 	}
 	c.size += size - v.counted
 	v.counted = size
@@ -77,8 +77,8 @@ func (c *vectorCache) account(tenant string, v *tenantVectors, size int64) {
 	}
 }
 
-// refresh brings a tenant's vectors up to date. ready reports whether the table has those of this process's index; else
-// nothing is to be looked for in them.
+// refresh brings a tenant's vectors up to date. ready reports whether the stored vectors belong to this process's
+// index. If not, they must not be searched.
 func (c *vectorCache) refresh(ctx context.Context, tenant string, v *tenantVectors) (ready bool, err error) {
 	var now indexState
 	err = c.db.ReadOne(ctx, func(t *sqldb.Tx) error {
@@ -96,7 +96,7 @@ func (c *vectorCache) refresh(ctx context.Context, tenant string, v *tenantVecto
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	// A caller that gives up has the next one find them read.
+	// Finish loading even if the caller gives up, so that the next one finds the vectors loaded.
 	if ready, err = c.load(context.WithoutCancel(ctx), tenant, v); err != nil {
 		v.reset(-1)
 	}
@@ -104,7 +104,7 @@ func (c *vectorCache) refresh(ctx context.Context, tenant string, v *tenantVecto
 	return ready, err
 }
 
-// load reads what is new to v.
+// load reads the changes since the last read into v.
 func (c *vectorCache) load(ctx context.Context, tenant string, v *tenantVectors) (ready bool, err error) {
 	err = c.db.Read(ctx, func(t *sqldb.Tx) error {
 		now, err := readIndex(t)
@@ -139,7 +139,7 @@ func (c *vectorCache) read(ctx context.Context, t *sqldb.Tx, tenant string, v *t
 	switch {
 	case err != nil || v.size <= c.index.Cache:
 		return err
-	case again: // some may be of items that are gone
+	case again: // some may belong to removed items
 		v.reset(v.generation)
 		return c.read(ctx, t, tenant, v)
 	}
@@ -152,7 +152,7 @@ func (v *tenantVectors) reset(generation int64) {
 	v.generation, v.version, v.large, v.pieces, v.at, v.size = generation, 0, false, nil, map[string]vectorPlace{}, 0
 }
 
-// put takes the vectors of an item in the place of those it had.
+// put stores the vectors of an item, replacing earlier ones.
 func (v *tenantVectors) put(at itemName, numbers []float32, dims int) {
 	id := at.id()
 	numbers = numbers[:len(numbers)/dims*dims]
@@ -163,14 +163,14 @@ func (v *tenantVectors) put(at itemName, numbers []float32, dims int) {
 			copy(p.of(e, dims), numbers)
 			return
 		}
-		e.count = 0 // its room is lost until all are read anew
+		e.count = 0 // its space is unused until all are reloaded
 		delete(v.at, id)
 	}
 	if len(numbers) == 0 {
 		return
 	}
 	if len(v.pieces) == 0 || v.pieces[len(v.pieces)-1].full(len(numbers)) {
-		room := max(len(numbers), dims<<min(len(v.pieces), pieceShift)) // few items take little
+		room := max(len(numbers), dims<<min(len(v.pieces), pieceShift)) // few items take little space
 		v.pieces = append(v.pieces, newVectorPiece(room))
 		v.size += v.pieces[len(v.pieces)-1].size()
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 )
 
-// Pages of a search by meaning and words have each item once, however far they go, whether vectors are in memory or in
-// the database. Of a search that is sorted they have the best 1,000.
+// Pages of a search by meaning and words contain each item once, at any depth, whether vectors are in memory or in the
+// database. With another order they contain the best 1,000.
 func TestPagesHaveEachItemOnce(t *testing.T) {
 	t.Parallel()
 	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
@@ -59,7 +59,7 @@ func TestPagesHaveEachItemOnce(t *testing.T) {
 	})
 }
 
-// fillPages writes items that all have a word of the queries, one of them more often than the other.
+// fillPages writes items that all have a word of the queries, one of them more often than the others.
 func (b *harness) fillPages() {
 	b.t.Helper()
 	var list []item.Put
@@ -71,8 +71,8 @@ func (b *harness) fillPages() {
 	b.embed()
 }
 
-// By meaning the score is the cosine. By meaning and words it is no lower, and higher only for items that have words of
-// the query: what a threshold lets through by meaning it lets through.
+// The score by meaning is the cosine. The score by meaning and words is not lower, and it is higher only for items with
+// words of the query. So a threshold for the cosine loses nothing.
 func TestScoresAreNoLowerThanTheCosine(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -104,8 +104,8 @@ func TestScoresAreNoLowerThanTheCosine(t *testing.T) {
 	})
 }
 
-// A filter that half of the items pass is asked of the best ones alone, though an index has all that pass. One that few
-// pass is asked of those.
+// A filter that half of the items pass is applied only to the best ones, though an index has all that pass. A filter
+// that few pass is applied to those.
 func TestAnIndexIsAskedOnlyIfFewPass(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -118,7 +118,7 @@ func TestAnIndexIsAskedOnlyIfFewPass(t *testing.T) {
 			keep := func(value json.RawMessage) bool { asked++; return filter.Match(value) }
 			list := b.search(item.Query{Query: "query", Limit: 3, Keep: keep, Members: filter.Members()})
 			if len(list) != 3 || asked > most {
-				t.Errorf("%s: %v found, and asked of %d items, want at most %d", text, list, asked, most)
+				t.Errorf("%s: found %v, filtered %d items, want at most %d", text, list, asked, most)
 			}
 		}
 	})

@@ -9,48 +9,48 @@ import (
 	"github.com/apbridge/apbridge/mapping/vectorindex"
 )
 
-// pieceShift is how often the pieces of a tenant double, from the first one of one vector.
+// pieceShift is how many times the size of a tenant's pieces doubles, starting with one vector.
 const pieceShift = 7
 
-// vectorPiece is some items' vectors beside each other, so that they are passed quickly.
+// vectorPiece stores the vectors of several items contiguously, so that scanning is fast.
 type vectorPiece struct {
 	numbers []float32
 	entries []vectorEntry
 }
 
-// vectorEntry is an item with the place of its vectors in a piece.
+// vectorEntry is the position of an item's vectors in a piece.
 type vectorEntry struct {
 	id          string // see itemName.id
-	from, count int32  // in vectors; a count of 0: the item has other ones by now
+	from, count int32  // in vectors; a count of 0 means that the item's vectors are elsewhere now
 }
 
-// full reports whether a piece has no room for n numbers more.
+// full reports whether a piece has no space for n more numbers.
 func (p *vectorPiece) full(n int) bool { return len(p.numbers)+n > cap(p.numbers) }
 
-// newVectorPiece has room for so many numbers.
+// newVectorPiece returns a piece with space for room numbers.
 func newVectorPiece(room int) *vectorPiece { return &vectorPiece{numbers: make([]float32, 0, room)} }
 
-// size is what the vectors take.
+// size returns the bytes used by the vectors.
 func (p *vectorPiece) size() int64 { return int64(cap(p.numbers) * vectorindex.Size) }
 
-// add puts an item's vectors, of dims numbers each, after the others.
+// add appends an item's vectors, of dims numbers each.
 func (p *vectorPiece) add(id string, numbers []float32, dims int) {
 	p.entries = append(p.entries, vectorEntry{id, int32(len(p.numbers) / dims), int32(len(numbers) / dims)})
 	p.numbers = append(p.numbers, numbers...)
 }
 
-// of are the numbers of an item.
+// of returns the numbers of an item.
 func (p *vectorPiece) of(e *vectorEntry, dims int) []float32 {
 	return p.numbers[int(e.from)*dims:][:int(e.count)*dims]
 }
 
-// wanted is what a search by meaning looks for: items that the filter lets pass, or all below one of the prefixes.
+// wanted describes a search by meaning: items that pass the filter, or all below one of the prefixes.
 type wanted struct {
 	query    []float32
-	prefixes []string              // paths; an empty one is above all
-	passed   map[string]bool       // by itemName.id; nil: there is no filter, or it is still to be asked
-	text     map[string]*candidate // by itemName.id: those that have words of the query
-	most     int                   // of the best that are kept
+	prefixes []string              // paths; an empty one contains all
+	passed   map[string]bool       // by itemName.id; nil if there is no filter or it has not been applied yet
+	text     map[string]*candidate // items with words of the query, by itemName.id
+	most     int                   // number of best items kept
 }
 
 func (w *wanted) has(id string) bool {
@@ -65,11 +65,11 @@ func (w *wanted) has(id string) bool {
 	return false
 }
 
-// offer scores an item by the best of its vectors, and by its words.
+// offer scores an item by the best of its vectors and by its words.
 func (w *wanted) offer(found *nearest, id string, numbers []float32) {
 	text := w.text[id]
 	if text != nil && !text.current {
-		return // the vectors are of a value that it has no more
+		return // the vectors belong to an earlier value
 	}
 	near, dims := float32(-2), len(w.query)
 	for ; len(numbers) >= dims; numbers = numbers[dims:] {
@@ -88,18 +88,17 @@ type hit struct {
 	score float64
 }
 
-// name is where the item stands.
 func (h hit) name(tenant string) itemName {
 	namespace, key, _ := strings.Cut(h.id, "\x00")
 	return itemName{tenant, []byte(namespace), key}
 }
 
-// compareHits puts the best first, and what is alike in the order of namespaces and keys.
+// compareHits orders hits by descending score, then by namespace and key.
 func compareHits(a, b hit) int {
 	return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(a.id, b.id))
 }
 
-// nearest keeps the best hits, the worst of them on top.
+// nearest keeps the best hits as a heap with the worst on top.
 type nearest []hit
 
 func (n nearest) Len() int           { return len(n) }
@@ -133,7 +132,7 @@ func (w *wanted) look(p *vectorPiece, found *nearest) {
 	}
 }
 
-// atOnce is how many processors one search uses.
+// atOnce is the number of processors one search uses.
 const atOnce = 2
 
 // lookAll scores the items of many pieces.
@@ -156,7 +155,7 @@ func (w *wanted) lookAll(pieces []*vectorPiece) (found nearest) {
 	return found
 }
 
-// search finds the best items. ok is false if their vectors are not in memory.
+// search returns the best items. ok is false if their vectors are not in memory.
 func (v *tenantVectors) search(w *wanted) (found nearest, ok bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -175,12 +174,12 @@ func (v *tenantVectors) search(w *wanted) (found nearest, ok bool) {
 	return found, true
 }
 
-// count returns how many items have vectors. ok is false if those are not in memory.
+// count returns how many items have vectors. ok is false if the vectors are not in memory.
 func (v *tenantVectors) count() (n int, ok bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return len(v.at), v.kept()
 }
 
-// kept reports whether the vectors are in memory: they fit, and the last search could read them.
+// kept reports whether the vectors are in memory: they fit, and the last read succeeded.
 func (v *tenantVectors) kept() bool { return !v.large && v.generation >= 0 }

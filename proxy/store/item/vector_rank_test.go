@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
-// Items that are gone, over, or written over take no place on a page, whether vectors are in memory or in the database.
+// Removed, expired or overwritten items take no place on a page, whether vectors are in memory or in the database.
 func TestPagesAreOfWhatIsThere(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

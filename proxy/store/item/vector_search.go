@@ -13,11 +13,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Embeds reports whether items become vectors, by which searches find them.
+// Embeds reports whether items become vectors for searches.
 func (s *Table) Embeds() bool { return s.vectors != nil }
 
-// searchQuery finds the items that match the meaning of the query or its words, the best first. Without a vector of the
-// query, it finds them by their words and reports the loss.
+// searchQuery returns the items that match the meaning of the query or its words, best first. Without a vector for the
+// query it finds items by words only and reports the loss.
 func (s *Table) searchQuery(ctx context.Context, q Query) ([]*itemRow, error) {
 	if q.SearchBy == mapping.SearchByWords || strings.TrimSpace(q.Query) == "" {
 		return s.searchText(ctx, q)
@@ -49,7 +49,7 @@ func (q Query) lost(l mapping.Loss) {
 	}
 }
 
-// meaningSearch is a search by meaning and, unless the query wants meaning alone, by words.
+// meaningSearch is a search by meaning and, unless the query wants only meaning, by words.
 type meaningSearch struct {
 	*Table
 	q       Query
@@ -58,7 +58,7 @@ type meaningSearch struct {
 	text    []*candidate // items that have words of the query
 }
 
-// loadVectors makes the vector of the query and reads those of the items. ready is false if there are none to search.
+// loadVectors makes the vector of the query and loads those of the items. ready is false if there are none to search.
 func (x *meaningSearch) loadVectors(ctx context.Context) (ready bool, err error) {
 	cache := x.Table.vectors
 	if cache == nil {
@@ -72,13 +72,12 @@ func (x *meaningSearch) loadVectors(ctx context.Context) (ready bool, err error)
 	return cache.refresh(ctx, tenant, x.vectors)
 }
 
-// How far a search goes down the best items. Reading one by its name takes as long as reading many in the order of the
-// table.
+// How far a search goes through the best items. Reading one item by name takes as long as reading many in table order.
 const (
-	spare          = 64   // more than a page needs, as some may be gone by now
-	walkedFew      = 16   // asked of the filter at a time, at least
-	walkedTogether = 64   // at most, and before the search gives up
-	walkedMost     = 1000 // asked of the filter, unless a page needs a quarter of that
+	spare          = 64   // more than a page needs, as some may be gone
+	walkedFew      = 16   // minimum number of items filtered at a time
+	walkedTogether = 64   // maximum number of items filtered at a time, and before the search gives up
+	walkedMost     = 1000 // limit of filtered items, unless a page needs more than a quarter of it
 	walkedTimes    = 4
 )
 
@@ -114,8 +113,8 @@ func (x *meaningSearch) find(ctx context.Context) ([]*candidate, error) {
 	}
 }
 
-// need is how many of the best items the query needs. All pages of a query that sorts them in another way are of the
-// same items.
+// need returns how many of the best items the query needs. A query with another order selects the same items for all
+// its pages.
 func (x *meaningSearch) need() int {
 	switch {
 	case x.q.Limit == 0:
@@ -126,10 +125,10 @@ func (x *meaningSearch) need() int {
 	return candidatesMost
 }
 
-// asks reports whether the filter is still to be asked of the best items.
+// asks reports whether the filter must still be applied to the best items.
 func (x *meaningSearch) asks() bool { return x.q.Keep != nil && x.wanted.passed == nil }
 
-// prepare finds the items that have words of the query and, if few pass the filter, those that do.
+// prepare finds the items that have words of the query and, if few items pass the filter, those that pass.
 func (x *meaningSearch) prepare(ctx context.Context, need int) error {
 	x.wanted.prefixes = reachOf(ctx).paths(x.q.Prefix)
 	if x.q.SearchBy != mapping.SearchByMeaning {
@@ -154,8 +153,8 @@ func (x *meaningSearch) prepare(ctx context.Context, need int) error {
 	return err
 }
 
-// fewPass reports whether to ask the filter of all items that it may pass, instead of the best ones first. If n of all
-// items pass, about need·all/n of the best ones have to be read.
+// fewPass reports whether the filter should be applied first to all items that may pass it, rather than to the best
+// ones. If n of all items pass, about need·all/n of the best ones must be read.
 func (x *meaningSearch) fewPass(ctx context.Context, need int) (bool, error) {
 	all, kept := x.vectors.count()
 	if !kept || need > walkedMost {
@@ -164,8 +163,8 @@ func (x *meaningSearch) fewPass(ctx context.Context, need int) (bool, error) {
 	return x.indexed(ctx, x.q, int(math.Sqrt(float64(need)*float64(all))))
 }
 
-// ranked returns the best items by their scores, of those with vectors at most so many. whole reports whether there are
-// no others. Some may be gone by now.
+// ranked returns the best items by score, at most most of those with vectors. whole reports whether there are no
+// others. Some may have been removed.
 func (x *meaningSearch) ranked(ctx context.Context, most int) (list []*candidate, whole bool, err error) {
 	x.wanted.most = most
 	for _, c := range x.text {
@@ -195,13 +194,13 @@ func (x *meaningSearch) ranked(ctx context.Context, most int) (list []*candidate
 		}
 	}
 	slices.SortFunc(list, Query{}.compare())
-	if whole = len(hits) < most; !whole { // nothing may come before the hits that were left out
+	if whole = len(hits) < most; !whole { // nothing may rank ahead of the hits that were left out
 		list = list[:slices.Index(list, last)+1]
 	}
 	return list, whole, nil
 }
 
-// scan is tenantVectors.search where the vectors are not kept: it reads those below the prefix.
+// scan is tenantVectors.search for vectors that are not cached: it reads those below the prefix.
 func (x *meaningSearch) scan(ctx context.Context) (hits nearest, err error) {
 	where, args := reachOf(ctx).within("v", x.q.Prefix)
 	err = x.db.ReadOne(ctx, func(t *sqldb.Tx) error {
@@ -223,8 +222,8 @@ func (x *meaningSearch) scan(ctx context.Context) (hits nearest, err error) {
 	return hits, err
 }
 
-// present returns the first items of a list that are there and pass the filter, up to need. ended is false if it gave
-// up, since at this rate the list has too few that pass.
+// present returns the first items of a list that exist and pass the filter, up to need. ended is false if it gave up
+// because the list is unlikely to contain enough items that pass.
 func (x *meaningSearch) present(ctx context.Context, list []*candidate, need int) (found []*candidate, ended bool, err error) {
 	err = x.db.Read(ctx, func(t *sqldb.Tx) error {
 		found, ended = nil, false
@@ -250,8 +249,8 @@ func (x *meaningSearch) present(ctx context.Context, list []*candidate, need int
 	return found, ended, err
 }
 
-// read returns the items of a list that are there, with the value that they were found by, and pass the filter. Those
-// that were found by their words are.
+// read returns the items of a list that exist, still have the value that their vectors belong to, and pass the filter.
+// Items that were found by words are returned as they are.
 func (x *meaningSearch) read(ctx context.Context, t *sqldb.Tx, list []*candidate) (there []*candidate, err error) {
 	filter, value := sieve{tenant: mapping.PrincipalOf(ctx).Tenant}, `NULL`
 	if x.asks() {

@@ -25,7 +25,7 @@ import (
 
 const vectorDims = 32
 
-// indexOf is an index of a scripted endpoint, over the whole of values or these fields.
+// indexOf returns an index over a scripted endpoint, for whole values or these fields.
 func indexOf(t testing.TB, e *embeddingtest.Endpoint, mark string, fields ...string) *item.Index {
 	t.Helper()
 	cfg := config.Default().Store.Index
@@ -46,7 +46,7 @@ func indexOf(t testing.TB, e *embeddingtest.Endpoint, mark string, fields ...str
 	return ix
 }
 
-// embed has all vectors made that are missing, and tells of how many items.
+// embed makes all missing vectors and returns for how many items.
 func (b *harness) embed() (all int) {
 	b.t.Helper()
 	for {
@@ -61,7 +61,7 @@ func (b *harness) embed() (all int) {
 	}
 }
 
-// meaning are the keys that a query finds, and whether it was answered by meaning.
+// meaning returns the keys that a query finds, and whether a loss was reported.
 func (b *harness) meaning(q item.Query) (keys []string, lost bool) {
 	b.t.Helper()
 	q.Lost = func(l mapping.Loss) {
@@ -81,8 +81,8 @@ func (b *harness) wantMeaning(q item.Query, want ...string) {
 	}
 }
 
-// Items are found by what they mean, of the right tenant, below the prefix and past the filter, the best first; what
-// has the words, too, comes before.
+// Items are found by meaning, for the right tenant, below the prefix and with the filter, best first. Items that also
+// have the words come first.
 func TestItemsAreFoundByMeaning(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -95,7 +95,7 @@ func TestItemsAreFoundByMeaning(t *testing.T) {
 		b.as("other").put("theirs", `{"text":"cat"}`, "pets")
 		query := item.Query{Prefix: []string{"pets"}, Query: "cat", Limit: 2}
 		if got, lost := b.meaning(query); !lost || got != nil {
-			t.Errorf("before there are vectors %v are found, words only: %v", got, lost)
+			t.Errorf("without vectors: found %v, words only: %v", got, lost)
 		}
 		if n := b.embed(); n != 5 {
 			t.Errorf("%d items became vectors", n)
@@ -120,13 +120,13 @@ func TestItemsAreFoundByMeaning(t *testing.T) {
 		b.ok(err)
 		for i, it := range list {
 			if it.Score == nil || *it.Score <= 0 || *it.Score > 1 || i > 0 && *it.Score > *list[i-1].Score {
-				t.Errorf("item %d of %d has the score %v", i, len(list), it.Score)
+				t.Errorf("item %d of %d has score %v", i, len(list), it.Score)
 			}
 		}
 	})
 }
 
-// What is written over, put out of the index, deleted or over is not found by what it meant.
+// Items that were overwritten, excluded from the index, deleted or have expired are not found by their old meaning.
 func TestVectorsFollowTheirItems(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -149,7 +149,7 @@ func TestVectorsFollowTheirItems(t *testing.T) {
 		b.embed()
 		cats("b", "a")
 		put("a", `{"t":"truck"}`, "", 0)
-		cats("b") // as "a" has no vector of what it is now
+		cats("b") // "a" has no vector for its present value
 		b.embed()
 		cats("b", "a")
 		put("a", `{"t":"kitten"}`, "false", 0)
@@ -158,14 +158,14 @@ func TestVectorsFollowTheirItems(t *testing.T) {
 		put("a", `{"t":"truck","u":["kitten","rain"]}`, `["u[*]"]`, 0)
 		put("c", `{"t":" ","u":null}`, `["t","u","v"]`, 0)
 		b.embed()
-		cats("a", "b") // by "kitten" alone
+		cats("a", "b") // only by "kitten"
 		clock.at = clock.at.Add(time.Minute)
 		cats("a")
 		b.ok(b.Items.Delete(b.ctx, []string{"n"}, "a"))
 		cats()
 		_, err := b.ItemChores.Sweep(b.ctx)
 		b.ok(err)
-		if n, err := b.Items.VectorRows(b.ctx); err != nil || n != 1 { // that of c, which has none
+		if n, err := b.Items.VectorRows(b.ctx); err != nil || n != 1 { // the row of c, which has no vectors
 			t.Errorf("%d rows, %v", n, err)
 		}
 		put("a", `{"t":"storm"}`, "", 0)
@@ -176,7 +176,7 @@ func TestVectorsFollowTheirItems(t *testing.T) {
 	})
 }
 
-// An item counts by the best of its vectors, once, and however many they are no other item is pushed out.
+// An item counts once, by the best of its vectors. However many it has, it displaces no other item.
 func TestItemsOfManyVectors(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -201,8 +201,8 @@ func TestItemsOfManyVectors(t *testing.T) {
 	})
 }
 
-// Where the endpoint fails, no vector is half-written and searches find items by their words and say so. Once it is
-// there again they become vectors.
+// If the endpoint fails, no item gets part of its vectors, and searches find items by words and report that. Once it
+// works again, the items get vectors.
 func TestAnEndpointThatIsDown(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -226,12 +226,12 @@ func TestAnEndpointThatIsDown(t *testing.T) {
 		gone, stop := context.WithCancel(b.ctx)
 		stop()
 		if _, err := b.Items.List(gone, item.Query{Query: "something else"}); !errors.Is(err, context.Canceled) {
-			t.Errorf("a search that nobody waits for: %v", err)
+			t.Errorf("a cancelled search: %v", err)
 		}
 	})
 }
 
-// Without an index a query is answered by words, and says so.
+// Without an index a query is answered by words and reports that.
 func TestQueriesWithoutAnIndex(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -246,7 +246,7 @@ func TestQueriesWithoutAnIndex(t *testing.T) {
 	})
 }
 
-// Another model, or other fields, makes all vectors anew; meanwhile searches go by words.
+// For another model or other fields all vectors are remade. Until then searches use words only.
 func TestVectorsAreMadeAnewForAnotherIndex(t *testing.T) {
 	t.Parallel()
 	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
@@ -278,7 +278,7 @@ func TestVectorsAreMadeAnewForAnotherIndex(t *testing.T) {
 	})
 }
 
-// With no room for vectors, or room for one tenant's, searches find the same.
+// With space for no vectors or those of one tenant, searches find the same.
 func TestVectorsThatAreNotKept(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -306,14 +306,14 @@ func TestVectorsThatAreNotKept(t *testing.T) {
 				}
 				b.embed()
 				if n := b.Items.VectorBytes(); n > room || room > 1<<19 && n == 0 {
-					t.Errorf("%d bytes are kept, of at most %d", n, room)
+					t.Errorf("%d bytes cached, want at most %d", n, room)
 				}
 			}
 		}
 	})
 }
 
-// Of several processes one makes the vectors, and all find by them, at once.
+// One of several processes makes the vectors, and all of them can use them at once.
 func TestVectorsAreSharedByProcesses(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)
@@ -331,18 +331,18 @@ func TestVectorsAreSharedByProcesses(t *testing.T) {
 	b.wantMeaning(item.Query{Query: "cat"}, "one")
 	b.put("two", `{"t":"cat feline"}`, "n")
 	if n := b.embed() + other.embed(); n != 0 {
-		t.Errorf("%d items by those who do not make them", n)
+		t.Errorf("%d items by processes that do not own the index", n)
 	}
 	if n := a.embed(); n != 1 {
 		t.Errorf("%d items", n)
 	}
 	b.wantMeaning(item.Query{Query: "feline"}, "two", "one")
 	if got, lost := other.meaning(item.Query{Query: "kitten"}); !lost || !cmp.Equal(got, []string{"one"}) {
-		t.Errorf("by another model %v are found, words only: %v", got, lost)
+		t.Errorf("with another model: found %v, words only: %v", got, lost)
 	}
 	a.put("three", `{"t":"rain"}`, "n")
 	a.ok(a.Close())
 	if n := b.embed(); n != 1 {
-		t.Errorf("%d items after the one that made them has gone", n)
+		t.Errorf("%d items after the owner has ended", n)
 	}
 }

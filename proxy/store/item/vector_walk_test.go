@@ -13,11 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// walkItems are more than a walk reads.
+// walkItems is more than a walk reads.
 const walkItems = 1300
 
-// walkQueries are of filters that no index serves, which many pass, some, and one; with words that some items have, and
-// none.
+// walkQueries have filters without an index that many, some or one item passes, with words that some or no items have.
 func walkQueries() map[string]item.Query {
 	list := map[string]item.Query{}
 	for _, filter := range []string{`{"k":{"$ne":3}}`, `{"deep":{"k":{"$lt":4}}}`, `{"deep":{"n":7}}`} {
@@ -42,7 +41,7 @@ func filtered(text string) func(json.RawMessage) bool {
 	return filter.Match
 }
 
-// scores are the names of what a query finds, with their scores.
+// scores returns the names of the results with their scores.
 func (b *harness) scores(q item.Query) (list []string) {
 	b.t.Helper()
 	found, err := b.Items.List(b.ctx, q)
@@ -53,8 +52,8 @@ func (b *harness) scores(q item.Query) (list []string) {
 	return list
 }
 
-// A filter that is asked of the nearest items alone finds what one finds that is asked of all, which is done where no
-// vectors are kept; of what was removed or written over meanwhile, too.
+// A filter applied only to the nearest items finds the same as one applied to all, which is done if no vectors are
+// cached. That holds for removed and overwritten items, too.
 func TestAFilterOfTheNearestFindsWhatOneOfAllFinds(t *testing.T) {
 	t.Parallel()
 	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
@@ -97,7 +96,7 @@ func walkItem(n int) item.Put {
 	return item.Put{Item: mapping.Item{Namespace: walkSpace(n), Key: fmt.Sprint("k", n), Value: value}, Index: []byte(`["t","deep.n"]`)}
 }
 
-// fillWalk writes the items, has their vectors made, and has them read by a search.
+// fillWalk writes the items, makes their vectors and loads them with a search.
 func (b *harness) fillWalk() {
 	b.t.Helper()
 	var list []item.Put
@@ -111,13 +110,13 @@ func (b *harness) fillWalk() {
 	b.scores(item.Query{Query: "query", Limit: 1})
 }
 
-// wantWalk checks by how often the filter is asked whether it is asked of the nearest items alone.
+// wantWalk checks by the number of filter calls whether the filter is applied only to the nearest items.
 func (b *harness) wantWalk(want bool) {
 	b.t.Helper()
 	asked := 0
 	keep := filtered(`{"k":{"$ne":3}}`)
 	b.scores(item.Query{Query: "query", Limit: 10, Keep: func(value json.RawMessage) bool { asked++; return keep(value) }})
 	if walked := asked < walkItems/2; walked != want {
-		b.t.Errorf("the filter is asked %d times", asked)
+		b.t.Errorf("the filter was called %d times", asked)
 	}
 }

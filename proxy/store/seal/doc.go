@@ -1,9 +1,9 @@
-// Package seal encrypts bodies that are kept in a database, under keys that change. Package sqldb seals and opens with
-// it, packages store and archive hand its ring of keys on, and the bridge makes the ring from the configuration. It
-// knows no database and reads no file.
+// Package seal encrypts bodies stored in a database, under keys that can be rotated. Package sqldb seals and opens
+// bodies with it, packages store and archive pass its key ring on, and the bridge creates the ring from the
+// configuration. It knows nothing of databases and reads no files.
 //
-// A sealed body is the mark, the id of its key, and XAES-256-GCM (C2SP): AES-256-GCM under a key that is derived for
-// each body from 24 random bytes. Bare AES-GCM with random nonces is good for 2^32 bodies of a key, which a bridge that
-// logs tokens writes in weeks; with these it is good for 2^80, and nothing has to be counted. The place of a body (its
-// table, column and row) is authenticated with it: moved to another place it does not open.
+// A sealed body consists of a mark, the id of its key, and XAES-256-GCM ciphertext (C2SP): AES-256-GCM with a key that
+// is derived for each body from 24 random bytes. Plain AES-GCM with random nonces is safe for 2^32 bodies per key,
+// which a bridge that logs tokens writes in weeks. XAES is safe for 2^80, so nothing has to be counted. The place of a
+// body (its table, column and row) is authenticated with it. A body moved to another place does not open.
 package seal

@@ -8,7 +8,8 @@ import (
 // KeyBytes is the size of a key.
 const KeyBytes = 32
 
-// KeyID names a key without telling it: the first bytes of a digest of it. The zero KeyID is no key's.
+// KeyID identifies a key without revealing it. It is the start of a digest of the key. The zero KeyID belongs to no
+// key.
 type KeyID [8]byte
 
 // String returns the id in hexadecimal.

@@ -7,25 +7,24 @@ import (
 	"fmt"
 )
 
-// mark begins a body that is not what it seems. Its first byte begins no JSON and no UTF-8.
+// mark begins a sealed body. Its first byte is not the start of JSON or UTF-8.
 var mark = []byte{0xa9, 'a', 'b', 0x01}
 
 // headSize is the length of the mark and the id of a key.
 const headSize = 4 + len(KeyID{})
 
-// Overhead is how much longer a sealed body is.
+// Overhead is the difference in length between a sealed body and its plaintext.
 const Overhead = headSize + nonceSize + tagSize
 
-// Ring has the keys of a database. A nil Ring has none: it writes bodies as they are, and reads those. Safe for
-// concurrent use.
+// Ring holds the keys of a database. A nil Ring has none and writes and reads plain bodies. Safe for concurrent use.
 type Ring struct {
-	writes *KeyID // nil: bodies are written as they are
+	writes *KeyID // nil if bodies are written unsealed
 	keys   map[KeyID]*xaes
 	ids    []KeyID
 }
 
-// New returns a ring of keys of KeyBytes each. All of them read. The first seals what is written, or with plain none
-// does.
+// New returns a ring of keys of KeyBytes each. All of them can open bodies. The first one seals new bodies, unless
+// plain is set.
 func New(keys [][]byte, plain bool) (*Ring, error) {
 	r := &Ring{keys: map[KeyID]*xaes{}}
 	for _, key := range keys {
@@ -48,10 +47,10 @@ func New(keys [][]byte, plain bool) (*Ring, error) {
 	return r, nil
 }
 
-// Seals reports whether the ring seals bodies that it writes.
+// Seals reports whether the ring seals new bodies.
 func (r *Ring) Seals() bool { return r != nil && r.writes != nil }
 
-// Keys returns the ids of the keys, the first one first.
+// Keys returns the ids of the keys, in the order given to New.
 func (r *Ring) Keys() []KeyID {
 	if r == nil {
 		return nil
@@ -59,10 +58,10 @@ func (r *Ring) Keys() []KeyID {
 	return r.ids
 }
 
-// Has reports whether the ring has a key.
+// Has reports whether the ring contains a key.
 func (r *Ring) Has(id KeyID) bool { return r != nil && r.keys[id] != nil }
 
-// Wanted returns how every body begins that the ring has written itself: nil where bodies stay as they are.
+// Wanted returns the prefix of every body that the ring seals. It returns nil if the ring does not seal.
 func (r *Ring) Wanted() []byte {
 	if !r.Seals() {
 		return nil
@@ -70,15 +69,15 @@ func (r *Ring) Wanted() []byte {
 	return headOf(*r.writes)
 }
 
-// Mark returns how every body begins that is sealed under any key.
+// Mark returns the prefix of every body sealed under any key.
 func Mark() []byte { return bytes.Clone(mark) }
 
-// Literally returns how a body begins that is not sealed, and only looks so.
+// Literally returns the prefix of an unsealed body that would otherwise look sealed.
 func Literally() []byte { return headOf(KeyID{}) }
 
 func headOf(id KeyID) []byte { return append(bytes.Clone(mark), id[:]...) }
 
-// Sealed returns the id of the key of a body, and false for one that stands as it is.
+// Sealed returns the id of a body's key. ok is false if the body is not sealed.
 func Sealed(body []byte) (id KeyID, ok bool) {
 	if len(body) < headSize || !bytes.HasPrefix(body, mark) {
 		return id, false
@@ -87,8 +86,8 @@ func Sealed(body []byte) (id KeyID, ok bool) {
 	return id, id != KeyID{}
 }
 
-// Seal returns a body as it is written, bound to a place. Nothing stays nothing. What a ring without a key writes is
-// the body itself, but for one that looks as if it were sealed: that gets a head that says that it is not.
+// Seal returns a body in stored form, bound to a place. An empty body stays empty. A ring that does not seal returns
+// the body itself, unless it looks sealed; then it gets a prefix that marks it as not sealed.
 func (r *Ring) Seal(body, place []byte) []byte {
 	switch {
 	case len(body) == 0:
@@ -101,19 +100,19 @@ func (r *Ring) Seal(body, place []byte) []byte {
 	out := make([]byte, headSize+nonceSize, Overhead+len(body))
 	copy(out, headOf(*r.writes))
 	nonce := out[headSize:]
-	_, _ = rand.Read(nonce) // never fails: it ends the program where there is no randomness
+	_, _ = rand.Read(nonce) // never fails: it ends the program if there is no randomness
 	return r.keys[*r.writes].seal(out, nonce, body, place)
 }
 
-// Why a body is not opened.
+// Reasons why a body cannot be opened.
 var (
-	// ErrNoKey: it is sealed under a key that the ring has not got.
+	// ErrNoKey means that the body is sealed under a key that is not in the ring.
 	ErrNoKey = errors.New("its key is not there")
-	// ErrBroken: it was changed, cut, or stood at another place when it was sealed.
+	// ErrBroken means that the body was changed or cut, or was sealed for another place.
 	ErrBroken = errors.New("it is not what was written there")
 )
 
-// Open returns the body that Seal was given, in the memory of what it is read from. Errors wrap ErrNoKey or ErrBroken.
+// Open returns the body that was passed to Seal. It reuses the memory of body. Errors wrap ErrNoKey or ErrBroken.
 func (r *Ring) Open(body, place []byte) ([]byte, error) {
 	if !bytes.HasPrefix(body, mark) {
 		return body, nil

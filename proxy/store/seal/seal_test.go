@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The vectors of c2sp.org/XAES-256-GCM.
+// The test vectors are those of c2sp.org/XAES-256-GCM.
 func TestXAESIsThatOfItsDocument(t *testing.T) {
 	t.Parallel()
 	for _, v := range []struct {
@@ -90,9 +90,9 @@ func TestWithoutAKeyBodiesStayAsTheyAre(t *testing.T) {
 				t.Errorf("%q became %q", body, got)
 			}
 		}
-		lookalike := ring(t, false, k...).Seal([]byte("x"), nil) // such as a file that is a part of a sealed database
+		lookalike := ring(t, false, k...).Seal([]byte("x"), nil) // such as a file that is part of a sealed database
 		if got, err := r.Open(r.Seal(lookalike, nil), nil); err != nil || !bytes.Equal(got, lookalike) {
-			t.Errorf("what looks sealed became %q, %v", got, err)
+			t.Errorf("a body that looks sealed became %q, %v", got, err)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func TestARingHasEachKeyOnce(t *testing.T) {
 	k := keys(1)[0]
 	for _, list := range [][][]byte{{k, k}, {k[1:]}} {
 		if _, err := New(list, false); err == nil {
-			t.Errorf("%x was taken", list)
+			t.Errorf("%x was accepted", list)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"crypto/subtle"
 )
 
-// nonceSize and tagSize are those of XAES-256-GCM.
+// Sizes defined by XAES-256-GCM.
 const (
 	nonceSize = 24
 	tagSize   = 16
@@ -33,7 +33,7 @@ func newXAES(key []byte) (*xaes, error) {
 	return x, nil
 }
 
-// derived is the AES-256-GCM of one nonce, of which it takes the second half.
+// derived returns the AES-256-GCM for a nonce. The caller passes the second half of the nonce to it.
 func (x *xaes) derived(nonce []byte) cipher.AEAD {
 	key := make([]byte, 0, 2*aes.BlockSize)
 	for counter := byte(1); counter <= 2; counter++ {
@@ -48,7 +48,7 @@ func (x *xaes) derived(nonce []byte) cipher.AEAD {
 	}
 	gcm, err := cipher.NewGCM(block)
 	if err != nil {
-		panic(err) // AES has the size of blocks that it wants
+		panic(err) // AES has the required block size
 	}
 	return gcm
 }

@@ -2,10 +2,10 @@ package sqldb
 
 import "fmt"
 
-// Buffer takes a column's bytes into memory that is used again for the next.
+// Buffer scans a column's bytes into memory that is reused for the next row.
 type Buffer []byte
 
-// Scan implements sql.Scanner. NULL is nil, and nothing else is.
+// Scan implements sql.Scanner. It sets the buffer to nil only for NULL.
 func (b *Buffer) Scan(column any) error {
 	switch data := column.(type) {
 	case nil:

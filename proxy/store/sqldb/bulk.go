@@ -9,8 +9,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Fill opens the database at dsn, as Open does, and runs do as one operation that may take as long as it likes. do is
-// called once. Its error, the end of ctx, and the death of the process leave nothing of it behind.
+// Fill opens the database at dsn, as Open does, and runs do as one operation without a time limit. It calls do once. If
+// do returns an error, ctx ends or the process dies, nothing is written.
 func Fill(ctx context.Context, dsn string, o Options, log *zap.Logger, do func(*Tx) error) error {
 	d, err := Open(ctx, dsn, o, log)
 	if err != nil {
@@ -19,9 +19,9 @@ func Fill(ctx context.Context, dsn string, o Options, log *zap.Logger, do func(*
 	return errors.Join(d.on.classify(d.on.bulk(ctx, d.sealing(do))), d.Close())
 }
 
-// Look runs do on one consistent view of the database at dsn, for as long as do takes, whether other processes use the
-// database or not. Bodies are opened with keys; nil: with none. It changes nothing: tables of an older version stay as
-// they are (SchemaOf tells).
+// Look runs do on one consistent view of the database at dsn, without a time limit. Other processes may be using the
+// database. Bodies are decrypted with ring; a nil ring has no keys. Look changes nothing, so tables of an older version
+// stay as they are; SchemaOf returns their version.
 func Look(ctx context.Context, dsn string, ring *seal.Ring, do func(*Tx) error) error {
 	do = keys{ring: ring}.given(do)
 	if isServer(dsn) {
@@ -34,10 +34,11 @@ func (d *sqlite) bulk(ctx context.Context, do func(*Tx) error) error {
 	return d.writer.write(ctx, false, do)
 }
 
-// The server ends transactions of ours that say nothing for idleMost, but these may wait for a file or a pipe.
+// untilItIsDone turns off the server's idle limit for a transaction (idleMost): a bulk operation may wait for a file or
+// a pipe.
 const untilItIsDone = "SET LOCAL idle_in_transaction_session_timeout = 0"
 
-// bulk has a connection of its own: those of the pool serve one operation for operationMost.
+// bulk uses its own connection, because an operation on a pooled connection ends after operationMost.
 func (p *postgres) bulk(ctx context.Context, do func(*Tx) error) error {
 	conn, err := p.connect(ctx)
 	if err != nil {
@@ -60,7 +61,8 @@ func (p *postgres) bulk(ctx context.Context, do func(*Tx) error) error {
 	return err
 }
 
-// unanswered is what became of a commit that failed with err and its connection.
+// unanswered returns the outcome of a commit whose connection broke with err: nil if it was committed, err if it was
+// not, and ErrUnknown if that cannot be determined.
 func (p *postgres) unanswered(ctx context.Context, r receipt, err error) error {
 	switch done, known := p.settle(ctx, r); {
 	case !known:

@@ -14,41 +14,43 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// DB is one database: a SQLite file or a PostgreSQL schema. Safe for concurrent use. Its own failures are
-// *mapping.Error; errors of operations pass as they are.
+// DB is one database: a SQLite file or a PostgreSQL schema. Errors of the database itself are *mapping.Error; errors of
+// operations are returned unchanged. Safe for concurrent use.
 type DB struct {
 	on    database
 	owner string
 	room  spaceQuota
-	// answers counts what reads and writes were answered; see Ping.
+	// answers counts the reads and writes that succeeded; see Ping.
 	answers atomic.Uint64
 	keys
 }
 
-// database is what differs between SQLite and PostgreSQL.
+// database covers the differences between SQLite and PostgreSQL.
 type database interface {
-	// write runs do as one operation and returns when it is durable; relaxed: when it outlives the process, though on
-	// SQLite maybe not the machine. do may be called again when what it did is lost: it builds its results anew.
+	// write runs do as one operation and returns when it is durable. A relaxed operation survives a crash of the
+	// process, but on SQLite perhaps not a crash of the machine. do may be called again if its work was lost, so it
+	// must rebuild its results on each call.
 	write(ctx context.Context, relaxed bool, do func(*Tx) error) error
 	// read runs do on one consistent view.
 	read(ctx context.Context, do func(*Tx) error) error
 	// readOne is read for a single statement, which is consistent by itself.
 	readOne(ctx context.Context, do func(*Tx) error) error
-	// readBlob is readOne for a piece of a file: large, and not soon read again.
+	// readBlob is readOne for a chunk of a file, which is large and unlikely to be read again soon.
 	readBlob(ctx context.Context, do func(*Tx) error) error
-	// bulk is write of an operation that takes long, and is called once.
+	// bulk is write for a long operation. It calls do only once.
 	bulk(ctx context.Context, do func(*Tx) error) error
-	// flush returns when what was committed before, relaxed or not, is as durable as what write commits. What read,
-	// readOne and readBlob have read is.
+	// flush returns when all earlier commits, relaxed or not, are as durable as a commit of write. Data returned by
+	// read, readOne and readBlob is already that durable.
 	flush() error
-	// overwrite has what is deleted from now on overwritten, or not any more unless it always is. rewrite makes the
-	// files anew, without what was deleted; done is false where that is not ours to do.
+	// overwrite turns overwriting of deleted data on or off. It has no effect if that is always on. rewrite rebuilds
+	// the file without deleted data. done is false if this database does not rewrite itself.
 	overwrite(ctx context.Context, on bool) error
 	rewrite(ctx context.Context) (done bool, err error)
-	// clock is the time by which stored decisions are made. setClock has a transaction go by what the database says now.
+	// clock returns the time used for stored decisions. setClock sets a transaction's time to the database's current
+	// time.
 	clock() clock.Reading
 	setClock(t *Tx) error
-	// recoverOrphans is done once, before anything else is: what processes that are gone have left behind is free.
+	// recoverOrphans is called once, before any other operation. It releases what dead processes have left behind.
 	// renewLease renews the lease of this process.
 	recoverOrphans(ctx context.Context) error
 	renewLease(ctx context.Context, ttl time.Duration) (freed bool, err error)
@@ -56,17 +58,16 @@ type database interface {
 	classify(err error) error
 	logSize() (bytes int64, ok bool)
 	size() (bytes int64, ok bool)
-	// filled is what a file is filled with that has a limit, both in bytes; 0 where there is none.
+	// filled returns the bytes in use and the limit of a limited file. Without a limit it returns 0, 0.
 	filled() (used, limit int64, err error)
 	notices() *notices
-	// endLease gives up what this process holds; close closes.
+	// endLease releases everything this process holds. close closes the database.
 	endLease(ctx context.Context) error
 	close() error
 }
 
-// Open opens the database at dsn, the path of a SQLite file or a URL postgres://…, and brings its tables up to date.
-// What cannot be used is refused with an error that names it and says what to do. The caller recovers the database next
-// (Recover).
+// Open opens the database at dsn, the path of a SQLite file or a postgres:// URL, and migrates its tables. If the
+// database cannot be used, the error names it and says how to fix the problem. The caller calls Recover next.
 func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*DB, error) {
 	if o.Owner == "" {
 		o.Owner = newOwner()
@@ -95,39 +96,37 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*DB, err
 	return d, nil
 }
 
-// sealing gives an operation the keys.
+// sealing wraps an operation so that it has the keys.
 func (d *DB) sealing(do func(*Tx) error) func(*Tx) error { return d.given(do) }
 
 func isServer(dsn string) bool {
 	return strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://")
 }
 
-// Options of Open.
+// Options configures Open.
 type Options struct {
 	Synchronous string // full (default) | normal
-	// SecureDelete has what is deleted overwritten in a SQLite file. PostgreSQL does not look at it.
+	// SecureDelete overwrites deleted data in a SQLite file. PostgreSQL ignores it.
 	SecureDelete bool
-	// Limit is how many bytes a SQLite file may grow to, 0 for as many as the disk holds. PostgreSQL does not look at
-	// it.
+	// Limit is the maximum size of a SQLite file in bytes. 0 means no limit. PostgreSQL ignores it.
 	Limit int64
-	// Keys are those that bodies are sealed under; nil: none are.
+	// Keys encrypts the bodies. If it is nil, bodies are not encrypted.
 	Keys *seal.Ring
-	// Owner is the id of this process in leases; "" makes one.
+	// Owner is the id of this process in leases. If it is empty, Open makes one.
 	Owner    string
-	Holdings Holdings // nil: processes hold nothing
-	// Now is the clock of this machine, and Passed one that cannot be set: see package clock. PostgreSQL has the time of
-	// the database instead of Now. nil: what the machine has. Passed follows Now if only that is given, so that a test may
-	// set the time.
+	Holdings Holdings // if nil, processes hold nothing
+	// Now is the clock of this machine, and Passed a clock that cannot be set; see package clock. PostgreSQL uses the
+	// database's time unless Now is set. If nil, they are the clocks of the machine. If only Now is set, Passed follows
+	// it, so that a test can set the time.
 	Now    func() time.Time
 	Passed func() time.Duration
 
-	connect time.Duration // connectLimit.least of tests; 0: connectLeast
-	// Committed is told of every transaction that was committed: the operations in it, and the time from its start to
-	// when it was as durable as it was to be. nil: it is not reported.
+	connect time.Duration // connectLimit.least, for tests; 0 means connectLeast
+	// Committed is called after each committed transaction with the number of its operations and the time from its
+	// start until it was as durable as requested. It may be nil.
 	Committed func(operations int, took time.Duration)
 }
 
-// clock returns the clock of a database.
 func (o Options) clock(patience time.Duration) *clock.Clock {
 	switch {
 	case o.Passed != nil:
@@ -138,13 +137,13 @@ func (o Options) clock(patience time.Duration) *clock.Clock {
 	return clock.New(clock.SinceBoot(), patience)
 }
 
-// Write runs do as one operation and returns when it is durable. do may be called again when what it did is lost: it
-// builds its results anew.
+// Write runs do as one operation and returns when it is durable. do may be called again if its work was lost, so it
+// must rebuild its results on each call.
 func (d *DB) Write(ctx context.Context, do func(*Tx) error) error {
 	return d.answered(d.wrote(d.on.write(ctx, false, d.sealing(do))))
 }
 
-// WriteRelaxed is Write for what may be lost when the machine fails, though not when the process does.
+// WriteRelaxed is Write for data that may be lost if the machine crashes, but not if only the process does.
 func (d *DB) WriteRelaxed(ctx context.Context, do func(*Tx) error) error {
 	return d.answered(d.wrote(d.on.write(ctx, true, d.sealing(do))))
 }
@@ -154,12 +153,12 @@ func (d *DB) Read(ctx context.Context, do func(*Tx) error) error {
 	return d.answered(d.on.classify(d.on.read(ctx, d.sealing(do))))
 }
 
-// ReadOne is Read of a single statement, which is consistent by itself.
+// ReadOne is Read for a single statement, which is consistent by itself.
 func (d *DB) ReadOne(ctx context.Context, do func(*Tx) error) error {
 	return d.answered(d.on.classify(d.on.readOne(ctx, d.sealing(do))))
 }
 
-// ReadBlob is ReadOne of a piece of a file: large, and not soon read again.
+// ReadBlob is ReadOne for a chunk of a file, which is large and unlikely to be read again soon.
 func (d *DB) ReadBlob(ctx context.Context, do func(*Tx) error) error {
 	return d.answered(d.on.classify(d.on.readBlob(ctx, d.sealing(do))))
 }
@@ -171,18 +170,18 @@ func (d *DB) answered(err error) error {
 	return err
 }
 
-// Flush returns when all that was committed before the call is on the disk. Where nothing waits for that it costs two
-// looks at memory, and callers that wait at the same time share a flush. What was read, and what a write that is not
-// relaxed has answered, is on the disk without it: it is for what is told from memory.
+// Flush returns when everything committed before the call is on disk. If nothing needs flushing, it costs two atomic
+// loads. Concurrent callers share a flush. Data that was read, or written by a write that is not relaxed, is already on
+// disk. Flush is for data that is sent to clients from memory.
 //
-// With SQLite and `synchronous: normal` it does nothing: SQLite flushes at its checkpoints. Nor does it with
-// PostgreSQL, where every commit is flushed, or none is.
+// It does nothing on SQLite with `synchronous: normal`, because SQLite flushes at its checkpoints. It does nothing on
+// PostgreSQL, because there either every commit is flushed or none.
 func (d *DB) Flush() error { return d.on.classify(d.on.flush()) }
 
-// Clock returns the time by which stored decisions are made.
+// Clock returns the time used for stored decisions.
 func (d *DB) Clock() clock.Reading { return d.on.clock() }
 
-// SetClock has an operation go by what the database says now, where it would go by what it said a moment ago.
+// SetClock sets the operation's time to the database's current time instead of the last known one.
 func (d *DB) SetClock(t *Tx) error { return d.on.setClock(t) }
 
 // Owner returns the id of this process in leases.
@@ -191,26 +190,27 @@ func (d *DB) Owner() string { return d.owner }
 // Shared reports whether other processes may use the database at the same time.
 func (d *DB) Shared() bool { return d.on.notices() != nil }
 
-// Recover frees what processes that are gone have held. It is called once before operations are run. On a full disk of
-// a SQLite file it is mapping.StorageFull, and may be called again.
+// Recover releases everything held by dead processes. It is called once, before other operations. If the disk of a
+// SQLite file is full, it returns a mapping.StorageFull error and may be called again.
 func (d *DB) Recover(ctx context.Context) error { return d.on.classify(d.on.recoverOrphans(ctx)) }
 
-// RenewLease renews this process's lease until ttl from now, by the clock of the database, and frees what processes
-// held whose leases are over. freed reports whether something may have been. ErrLapsed: it came too late; the lease is
-// new, and all that was held under the old one is free. On SQLite a lease never ends.
+// RenewLease renews this process's lease until ttl from now, by the database's clock, and releases what processes with
+// expired leases held. freed reports whether anything may have been released. It returns ErrLapsed if the lease had
+// already expired: the process then has a new lease, and everything it held under the old one is released. On SQLite a
+// lease never expires.
 func (d *DB) RenewLease(ctx context.Context, ttl time.Duration) (freed bool, err error) {
 	freed, err = d.on.renewLease(ctx, ttl)
 	return freed, d.on.classify(err)
 }
 
-// pingPatience is how long a ping waits for a read before it looks whether the database has answered others: probes are
-// often given a second in all.
+// pingPatience is how long a ping waits for a read before it checks whether the database has answered other callers.
+// Probes often allow only one second in total.
 const pingPatience = 250 * time.Millisecond
 
-// errNoTurn is of a ping whose read did not end in time.
+// errNoTurn is the error of a ping whose read timed out.
 var errNoTurn = errors.New("the read of a ping did not end in time")
 
-// readWithin carries out a ping's read, for as long as patience at most; 0: until ctx ends.
+// readWithin runs a ping's read for at most patience. If patience is 0, only ctx limits it.
 func readWithin(ctx context.Context, patience time.Duration, read func(context.Context) error) error {
 	if patience > 0 {
 		var cancel func()
@@ -224,9 +224,9 @@ func readWithin(ctx context.Context, patience time.Duration, read func(context.C
 	return err
 }
 
-// Ping reports whether the database answers, whether it could be written to when that was tried last, and whether a
-// SQLite file has reached its limit. A database that answers others is only busy: under many readers a ping may not get
-// a connection before ctx ends.
+// Ping reports whether the database answers, whether the last attempt to write succeeded, and whether a SQLite file has
+// reached its limit. A database that answers other callers counts as up: under many readers a ping may not get a
+// connection before ctx ends.
 func (d *DB) Ping(ctx context.Context) error {
 	before := d.answers.Load()
 	err := d.on.ping(ctx, pingPatience)
@@ -236,7 +236,7 @@ func (d *DB) Ping(ctx context.Context) error {
 	if errors.Is(err, errNoTurn) && d.answers.Load() != before {
 		err = nil
 	}
-	if d.Shared() { // where a ping only reads, and says nothing of room
+	if d.Shared() { // there a ping only reads, and does not check for space
 		return d.on.classify(err)
 	}
 	if err = d.wrote(err); err == nil && d.Full() {
@@ -245,14 +245,14 @@ func (d *DB) Ping(ctx context.Context) error {
 	return err
 }
 
-// LogSize returns how many bytes SQLite's write-ahead log has; ok is false where there is none of ours, on PostgreSQL.
+// LogSize returns the size of SQLite's write-ahead log in bytes. ok is false on PostgreSQL.
 func (d *DB) LogSize() (bytes int64, ok bool) { return d.on.logSize() }
 
-// Size returns how many bytes the SQLite file has; ok is false for PostgreSQL.
+// Size returns the size of the SQLite file in bytes. ok is false on PostgreSQL.
 func (d *DB) Size() (bytes int64, ok bool) { return d.on.size() }
 
-// Notices returns the channel on which notices of other processes come. It has one listener, and is nil where there are
-// no other processes.
+// Notices returns the channel of notices from other processes, for one listener. It is nil if no other process can use
+// the database.
 func (d *DB) Notices() <-chan Notice {
 	if n := d.on.notices(); n != nil {
 		return n.incoming
@@ -260,22 +260,22 @@ func (d *DB) Notices() <-chan Notice {
 	return nil
 }
 
-// Notify has the other processes told, if there are any.
+// Notify sends a notice to the other processes, if there can be any.
 func (d *DB) Notify(n Notice) {
 	if out := d.on.notices(); out != nil {
 		out.notify(n)
 	}
 }
 
-// NotifyAfter is Notify once the operation is committed.
+// NotifyAfter calls Notify once the operation is committed.
 func (d *DB) NotifyAfter(t *Tx, n Notice) {
 	if out := d.on.notices(); out != nil {
 		t.After(func() { out.notify(n) })
 	}
 }
 
-// EndLease gives up what this process holds where others may take it. Close follows.
+// EndLease releases everything this process holds, so that other processes can take it. The caller calls Close next.
 func (d *DB) EndLease(ctx context.Context) error { return d.on.endLease(ctx) }
 
-// Close waits for writes under way, interrupts reads, and closes the database.
+// Close waits for running writes, interrupts reads, and closes the database.
 func (d *DB) Close() error { return d.on.close() }

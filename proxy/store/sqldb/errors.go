@@ -11,13 +11,13 @@ import (
 
 var errClosed = mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown, "The bridge is shutting down. Send the request again in a moment.")
 
-// Codes of refusals that come from the database itself.
+// Codes of errors that come from the database itself.
 const (
 	CodeStorageFull = "storage_full"
 	CodeUnavailable = "database_unavailable"
 )
 
-// Primary result codes of SQLite ("Result and Error Codes"). An extended code has them in its low byte.
+// Primary result codes of SQLite ("Result and Error Codes"). They are the low byte of an extended code.
 const (
 	sqliteReadonly  = 8
 	sqliteIOErr     = 10
@@ -37,20 +37,20 @@ func codeOf(err error) int {
 	if errors.As(err, &e) {
 		return e.Code()
 	}
-	if code := sqlite3.ErrCode(err); code != sqlite3.ResultError { // which is also what it says of other errors
+	if code := sqlite3.ErrCode(err); code != sqlite3.ResultError { // ErrCode returns ResultError for other errors, too
 		return int(code)
 	}
 	return 0
 }
 
-// Duplicate reports whether a row was refused because of another one.
+// Duplicate reports whether a row was refused because it conflicts with an existing one.
 func Duplicate(err error) bool {
 	code := codeOf(err)
 	return code == sqliteDuplicate || code == sqliteSameKey || stateOf(err) == pgDuplicate
 }
 
-// ofStorage reports whether an error is one of the disk, of the files, or of other programs that use them, and not of
-// an operation itself.
+// ofStorage reports whether an error comes from the disk, the files or other programs that use them, and not from the
+// operation itself.
 func ofStorage(err error) bool {
 	switch codeOf(err) & 0xff {
 	case sqliteFull, sqliteBusy, sqliteReadonly, sqliteIOErr, sqliteCorrupt, sqliteCantOpen, sqliteNotADB:
@@ -59,8 +59,8 @@ func ofStorage(err error) bool {
 	return mapping.Classify(err).Code == CodeUnavailable
 }
 
-// classify gives errors of the database the class by which callers are answered. Others pass as they are, and so does
-// what has a class already.
+// classify gives errors of the database a class. Other errors, and those that already have a class, are returned
+// unchanged.
 func (d *sqlite) classify(err error) error {
 	if e := (*mapping.Error)(nil); errors.As(err, &e) {
 		return err
@@ -76,7 +76,7 @@ func (d *sqlite) classify(err error) error {
 	return err
 }
 
-// fullness says what bounds the file: SQLite does not tell which of two it was.
+// fullness describes the cause of a full database. SQLite does not distinguish the limit from a full disk.
 func (d *sqlite) fullness() string {
 	if d.limit > 0 {
 		return fmt.Sprintf("it has reached limits.database (%d bytes), or its disk is full.", d.limit)
@@ -90,7 +90,7 @@ func caused(err error, class mapping.Class, code, message string) error {
 	return e
 }
 
-// refuse is why a database is not opened, and what to do about it.
+// refuse returns an error that says why a database cannot be opened and how to fix that.
 func refuse(path, format string, args ...any) error {
 	return mapping.Errorf(mapping.Unavailable, CodeUnavailable, "database %s: %s", path, fmt.Sprintf(format, args...))
 }

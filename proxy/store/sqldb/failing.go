@@ -2,7 +2,8 @@ package sqldb
 
 import "github.com/apbridge/apbridge/mapping/failpoint"
 
-// failing puts the two fail points of an operation around its commit. It does nothing in builds without them.
+// failing adds the two fail points of an operation, before and after its commit. It does nothing in builds without fail
+// points.
 func failing(do func(*Tx) error) func(*Tx) error {
 	if !failpoint.Enabled {
 		return do

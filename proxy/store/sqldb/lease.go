@@ -6,14 +6,14 @@ import (
 	"errors"
 )
 
-// Holdings is what processes hold in the tables of operations, each by the name of its owner: what is to be free when
-// the owner has no lease any more. Its methods are parts of an operation.
+// Holdings releases what processes hold in the tables of operations, by the owner's name, once the owner has no lease.
+// Its methods run inside an operation.
 type Holdings interface {
-	// FreeOf frees what a process holds.
+	// FreeOf releases what one process holds.
 	FreeOf(t *Tx, owner string) error
-	// FreeOthers frees what all processes but one hold.
+	// FreeOthers releases what all other processes hold.
 	FreeOthers(t *Tx, owner string) error
-	// FreeLapsed frees what processes without a lease hold (NoLease), and counts it.
+	// FreeLapsed releases what processes without a lease hold (NoLease), and counts it.
 	FreeLapsed(t *Tx) (freed int64, err error)
 }
 
@@ -31,12 +31,13 @@ func LeaseEnd(t *Tx, owner string) (until int64, ok bool, err error) {
 	return until, err == nil, err
 }
 
-// nothingHeld are the holdings where there are none.
+// nothingHeld implements Holdings for operations that hold nothing.
 type nothingHeld struct{}
 
 func (nothingHeld) FreeOf(*Tx, string) error      { return nil }
 func (nothingHeld) FreeOthers(*Tx, string) error  { return nil }
 func (nothingHeld) FreeLapsed(*Tx) (int64, error) { return 0, nil }
 
-// newOwner makes an id for this process: never used before, so that no lease of an earlier one is mistaken for its own.
+// newOwner returns an id for this process that was never used before, so that the lease of an earlier process is not
+// mistaken for its own.
 func newOwner() string { return rand.Text() }

@@ -14,8 +14,7 @@ import (
 //go:embed migrations/sqlite/*.sql migrations/postgres/*.sql
 var migrationFiles embed.FS
 
-// Migrations returns the migrations of a database's tables, from none to the newest version. Tests make the tables of
-// older versions from it.
+// Migrations returns all migrations of a database's tables. Tests use it to create tables of older versions.
 func Migrations(dialect goose.Dialect) (fs.FS, error) {
 	if dialect == goose.DialectPostgres {
 		return fs.Sub(migrationFiles, "migrations/postgres")
@@ -23,8 +22,8 @@ func Migrations(dialect goose.Dialect) (fs.FS, error) {
 	return fs.Sub(migrationFiles, "migrations/sqlite")
 }
 
-// migrate brings the tables up to date, each migration in a transaction. A database with a newer schema is refused,
-// since this program does not know the meaning of its rows.
+// migrate brings the tables up to date, with a transaction for each migration. It refuses a database with a newer
+// schema, since this program does not know the meaning of its rows.
 func migrate(ctx context.Context, path string, pool *sql.DB, dialect goose.Dialect, log *zap.Logger) error {
 	files, err := Migrations(dialect)
 	if err != nil {
@@ -54,8 +53,8 @@ func migrate(ctx context.Context, path string, pool *sql.DB, dialect goose.Diale
 
 const upTries = 10
 
-// up runs the missing migrations. PostgreSQL may choose a migration as the victim of a deadlock with a process that
-// serves from the same tables. Its transaction has left nothing behind then, and up starts it again.
+// up runs the missing migrations. PostgreSQL may abort a migration to resolve a deadlock with a process that is using
+// the tables. The transaction has then left nothing behind, and up retries it.
 func up(ctx context.Context, p *goose.Provider) error {
 	for tried := 1; ; tried++ {
 		_, err := p.Up(ctx)

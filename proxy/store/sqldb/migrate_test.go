@@ -12,8 +12,8 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// The statements are written twice, once for each database. Both make the same tables, columns and indexes, except for
-// the table of commits and the key of items.
+// The statements are written twice, once for each database. Both create the same tables, columns and indexes, except
+// for the table commits and the key of items.
 func TestBothDatabasesHaveTheSameSchema(t *testing.T) {
 	t.Parallel()
 	onlyPostgres := map[string]bool{"commits": true, "items_name": true}

@@ -2,24 +2,24 @@ package sqldb
 
 import "sync"
 
-// NoticeKind says what a Notice is about: a letter. Those but NoticeAll are their operations' business.
+// NoticeKind is the kind of a Notice, a letter. Kinds other than NoticeAll are defined by the operations.
 type NoticeKind byte
 
-// NoticeAll: notices were lost. Look at everything.
+// NoticeAll means that notices were lost and the receiver must check everything.
 const NoticeAll NoticeKind = 'a'
 
-// Notice tells what another process has committed to the same database. It is a doorbell and no more: it may come late,
-// twice or never, so what waits for it looks at the database now and then, too.
+// Notice announces a commit of another process to the same database. It may arrive late, twice or never, so receivers
+// also poll the database now and then.
 type Notice struct {
 	Kind  NoticeKind
-	About string // what it is about: an id or a word without spaces; "" where the kind says it all
+	About string // an id or a word without spaces; "" if the kind is enough
 }
 
-// notices are on their way: out to other processes, and in from them. Safe for concurrent use.
+// notices buffers notices in both directions. Safe for concurrent use.
 type notices struct {
 	incoming chan Notice
-	lost     bool          // incoming was full; of the goroutine that calls receive
-	wake     chan struct{} // wakes the goroutine that notifies
+	lost     bool          // incoming was full; used only by the goroutine that calls receive
+	wake     chan struct{} // wakes the sending goroutine
 
 	mu  sync.Mutex
 	out map[Notice]struct{} // waiting to be sent
@@ -27,7 +27,7 @@ type notices struct {
 
 const (
 	incomingMost = 1024
-	outMost      = 4096 // of more, NoticeAll is sent
+	outMost      = 4096 // if there are more, NoticeAll is sent instead
 )
 
 func newNotices() *notices {
@@ -48,7 +48,7 @@ func (n *notices) notify(w Notice) {
 	}
 }
 
-// drain empties what waits to be sent.
+// drain returns and clears the notices that wait to be sent.
 func (n *notices) drain() map[Notice]struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -57,7 +57,8 @@ func (n *notices) drain() map[Notice]struct{} {
 	return out
 }
 
-// receive passes a notice on; one that finds no room is made up for by the next that does. Called by one goroutine.
+// receive delivers a notice. If the channel is full, the notice is dropped and the next one becomes NoticeAll. It must
+// be called from one goroutine.
 func (n *notices) receive(w Notice) {
 	if n.lost {
 		w = Notice{Kind: NoticeAll}

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// openDB opens a database, recovered, until the end of the test.
+// openDB opens and recovers a database. It is closed at the end of the test.
 func openDB(t testing.TB, dsn string, o Options) *DB {
 	t.Helper()
 	db, err := Open(context.Background(), dsn, o, zap.NewNop())
@@ -28,7 +28,7 @@ func openDB(t testing.TB, dsn string, o Options) *DB {
 	return db
 }
 
-// fresh is a new SQLite database.
+// fresh returns a new SQLite database.
 func fresh(t testing.TB) *DB {
 	t.Helper()
 	return openDB(t, filepath.Join(t.TempDir(), "apbridge.db"), Options{})
@@ -41,7 +41,7 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// filled makes a database with a little in it and returns its path, closed.
+// filled creates a database with a few rows, closes it and returns its path.
 func filled(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "apbridge.db")
@@ -59,11 +59,11 @@ func refused(t *testing.T, path string, words ...string) {
 	s, err := Open(context.Background(), path, Options{}, zap.NewNop())
 	if err == nil {
 		_ = s.Close()
-		t.Fatal("it was opened")
+		t.Fatal("the database was opened")
 	}
 	for _, w := range append(words, path) {
 		if !strings.Contains(err.Error(), w) {
-			t.Errorf("%q does not say %q", err, w)
+			t.Errorf("%q does not contain %q", err, w)
 		}
 	}
 	if after, _ := os.ReadFile(path); string(before) != string(after) {
@@ -148,12 +148,12 @@ func TestOpenRefusesWhatIsNoPath(t *testing.T) {
 			t.Errorf("%q: %v", path, err)
 		}
 		if err != nil && strings.Contains(err.Error(), "secret") {
-			t.Errorf("the password is in %q", err)
+			t.Errorf("%q contains the password", err)
 		}
 	}
 }
 
-// A crash while a new database is made leaves a draft: the next start makes it anew.
+// A crash while a new database is created leaves a draft. The next start discards it.
 func TestHalfMadeDatabaseIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "apbridge.db")
@@ -179,7 +179,7 @@ func TestPingNoticesThatTheFileIsGone(t *testing.T) {
 	ok(t, putItem(b, "k", []byte("v")))
 }
 
-// What people told their agents is not for other users to read.
+// Other users must not be able to read conversations.
 func TestANewDatabaseIsItsUsersOwn(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -199,7 +199,7 @@ func TestANewDatabaseIsItsUsersOwn(t *testing.T) {
 	}
 }
 
-// A store may be closed twice, and another one may have the file by then: that one's lock stays.
+// A store may be closed twice. By then another store may have opened the file, and its lock must stay.
 func TestSecondCloseLeavesTheNextStoreAlone(t *testing.T) {
 	t.Parallel()
 	path := filled(t)

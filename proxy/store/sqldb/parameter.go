@@ -37,10 +37,10 @@ func Params(from, n int) string {
 	return strings.Join(parts, ",")
 }
 
-// LimitOf returns the parameter of a LIMIT; 0 is none.
+// LimitOf returns the parameter for a LIMIT. 0 means no limit.
 //
-// Statements write LIMIT CAST($1 AS BIGINT): SQLite looks at a bare bound LIMIT while it plans, and for that plans anew
-// at every execution.
+// Statements write LIMIT CAST($1 AS BIGINT), because SQLite inspects a bare bound LIMIT while planning and would then
+// plan again at every execution.
 func LimitOf(n int) int64 {
 	if n <= 0 {
 		return 1 << 62

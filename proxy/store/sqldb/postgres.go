@@ -17,8 +17,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// postgres is what is particular to PostgreSQL: its pool, how its transactions run, and that others use it too. Keep it
-// small: the SQL of operations is meant for SQLite too.
+// postgres is the part specific to PostgreSQL: the pool, the way transactions run, and coordination with other
+// processes. Keep it small, since the SQL of operations is shared with SQLite.
 type postgres struct {
 	name     string // host and database, for messages
 	owner    string
@@ -27,12 +27,12 @@ type postgres struct {
 	pool     *pgxpool.Pool
 	lines    *line.Lines // of the pool
 	limit    connectLimit
-	apart    *pgx.ConnConfig // for connections beside the pool
+	apart    *pgx.ConnConfig // for connections outside the pool
 	log      *zap.Logger
 	receipts receipts
 	told     func(operations int, took time.Duration) // Options.Committed
-	relaxed  bool                                     // no commit waits for the disk
-	now      func() time.Time                         // Options.Now; nil: the time of the database
+	relaxed  bool                                     // commits do not wait for the disk
+	now      func() time.Time                         // Options.Now; if nil, the database's time is used
 	time     *clock.Clock
 	notifier *notifier
 	closed   atomic.Bool
@@ -41,13 +41,12 @@ type postgres struct {
 }
 
 const (
-	// patience is how long an operation is tried again while the database cannot be reached, as when a standby takes
-	// over.
+	// patience is how long an operation is retried while the database cannot be reached, for example during a failover.
 	patience = 10 * time.Second
-	// operationMost ends an operation whose connection has gone silent.
+	// operationMost ends an operation on a connection that has stopped responding.
 	operationMost = time.Minute
-	// idleMost is how long the server keeps a transaction whose process says nothing, and what it locks: shorter than a
-	// lease, so that a process which is stopped amid one is not waited for.
+	// idleMost is how long the server keeps a transaction and its locks if the client sends nothing. It is shorter than
+	// a lease, so that nobody waits for a process that was stopped in the middle of a transaction.
 	idleMost = 5 * time.Second
 	poolMost = 16
 )
@@ -76,15 +75,15 @@ func openPostgres(ctx context.Context, dsn string, o Options, log *zap.Logger) (
 	return p, nil
 }
 
-// unreadableURL does not show the URL, which has a password.
+// unreadableURL does not include the URL, which contains a password.
 func unreadableURL() error {
 	return refuse("PostgreSQL", "its URL cannot be read; write it as postgres://user:password@host:5432/name")
 }
 
-// write runs do as one transaction, again where what it did is lost: the connection broke, the server went away, or two
-// operations waited for each other. Whether a commit took place whose answer never came is asked for. Every commit
-// waits for the disk of the server, relaxed ones too: it may crash while this process and its clients, who were shown
-// what was committed, go on.
+// write runs do as one transaction. It retries if the work is lost because the connection broke, the server went away
+// or two operations deadlocked. If the answer to a commit is lost, it finds out whether the commit took place. Every
+// commit waits for the server's disk, relaxed ones too: the server may crash while this process and its clients, which
+// have seen the committed data, keep running.
 func (p *postgres) write(ctx context.Context, _ bool, do func(*Tx) error) error {
 	do = failing(do)
 	begin := []string{"BEGIN ISOLATION LEVEL READ COMMITTED"}
@@ -96,7 +95,7 @@ func (p *postgres) write(ctx context.Context, _ bool, do func(*Tx) error) error 
 	return err
 }
 
-// transact tries once. again: nothing was written, and the next try may succeed.
+// transact makes one attempt. If again is true, nothing was written and another attempt may succeed.
 func (p *postgres) transact(ctx context.Context, begin []string, do func(*Tx) error) (again bool, err error) {
 	t, r, unanswered := (*Tx)(nil), p.receipts.lend(), false
 	again, err = p.once(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
@@ -129,7 +128,7 @@ func (p *postgres) transact(ctx context.Context, begin []string, do func(*Tx) er
 	return again, err
 }
 
-// read's transaction sees the database as it was when it began.
+// read runs do in a transaction that sees the database as of its start.
 func (p *postgres) read(ctx context.Context, do func(*Tx) error) error {
 	return p.attempt(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
 		on := &pgTx{ctx: ctx, conn: conn, begin: []string{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}}
@@ -141,7 +140,7 @@ func (p *postgres) read(ctx context.Context, do func(*Tx) error) error {
 
 func (p *postgres) readBlob(ctx context.Context, do func(*Tx) error) error { return p.readOne(ctx, do) }
 
-// flush has nothing to do: a commit is flushed, or none is.
+// flush does nothing: either every commit is flushed or none.
 func (p *postgres) flush() error { return nil }
 
 func (p *postgres) readOne(ctx context.Context, do func(*Tx) error) error {
@@ -152,16 +151,16 @@ func (p *postgres) readOne(ctx context.Context, do func(*Tx) error) error {
 	})
 }
 
-// attempt is one try of an operation on a connection; again: when it failed it left nothing behind and may be tried
-// anew.
+// attempt is one try of an operation on a connection. again reports whether a failed try left nothing behind and may be
+// repeated.
 type attempt func(context.Context, *pgx.Conn) (again bool, err error)
 
 func (p *postgres) attempt(ctx context.Context, do attempt) error {
 	return p.persist(ctx, func(ctx context.Context) (bool, error) { return p.once(ctx, do) })
 }
 
-// persist tries while that is worth it. A caller that gives up does not keep what was begun from being finished: half
-// of an operation is no use.
+// persist retries while that can succeed. The context only stops retries: an operation that has begun is finished even
+// if the caller gives up, because half an operation is of no use.
 func (p *postgres) persist(ctx context.Context, try func(context.Context) (again bool, err error)) error {
 	end := time.Now().Add(patience)
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
@@ -193,8 +192,8 @@ func (p *postgres) once(ctx context.Context, do attempt) (again bool, err error)
 	return again && err != nil && (conn.Conn().IsClosed() || passing(err)), err
 }
 
-// clock is the time of the database as this process knows it without asking: what it was at the last renewal of the
-// lease, and what has passed here since. It does not follow when the clock of this machine is set.
+// clock returns the database's time without a query: its time at the last renewal of the lease plus the time elapsed
+// here since. Setting the clock of this machine does not affect it.
 func (p *postgres) clock() clock.Reading {
 	if p.now != nil {
 		p.time.Hear(p.now())
@@ -202,15 +201,15 @@ func (p *postgres) clock() clock.Reading {
 	return p.time.Read()
 }
 
-// hear notes the time of the database.
+// hear records the database's time.
 func (p *postgres) hear(micros int64) {
 	if p.now == nil {
 		p.time.Hear(time.UnixMicro(micros))
 	}
 }
 
-// setClock has the transaction go by the time that the database has now. A process that was stopped for a while, with
-// its machine, does not know how long.
+// setClock sets the transaction's time to the database's current time. A process that was suspended with its machine
+// does not know for how long.
 func (p *postgres) setClock(t *Tx) error {
 	var now int64
 	err := t.Get(`SELECT `+present, nil, []any{&now})

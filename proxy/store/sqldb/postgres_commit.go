@@ -8,23 +8,23 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// A transaction's number, written by the transaction into the table commits, is the one trace that shows whether it was
-// committed after its answer got lost: it is there exactly if everything else is, on this server after a crash and on a
-// standby that took over. pg_xact_status cannot tell: a server that crashes gives the numbers it had assigned and not
-// flushed to other transactions, which commit.
+// Each transaction writes a number of its own into the table commits. If the answer to COMMIT is lost, only that number
+// shows whether the transaction was committed: it is there exactly if everything else is, after a crash of this server
+// and on a standby that took over. pg_xact_status cannot be used: a server that crashes reassigns numbers that it had
+// not flushed to other transactions, which may commit.
 //
-// Transactions that go one after the other share a slot and overwrite each other's number, so that the row stays in its
-// page and no index changes. Numbers of a slot are even; an odd one says that the transaction before it is given up,
-// and can never be committed any more.
+// Successive transactions share a slot and overwrite each other's number, so that the row stays in its page and no
+// index changes. The numbers of a slot are even. An odd number means that the preceding transaction was given up and
+// can no longer be committed.
 
-// receipt is one transaction's place in the table commits.
+// receipt is the entry of one transaction in the table commits.
 type receipt struct {
 	slot  int
 	n     int64
 	began time.Time
 }
 
-// receipts gives transactions that are open at the same time different slots. Safe for concurrent use.
+// receipts gives concurrent transactions different slots. Safe for concurrent use.
 type receipts struct {
 	mu    sync.Mutex
 	free  []receipt
@@ -41,36 +41,36 @@ func (r *receipts) lend() receipt {
 		r.slots++
 	}
 	next.n += 2
-	next.began = time.Now().Round(0) // by the wall clock, which goes on while a machine is suspended
+	next.began = time.Now().Round(0) // wall clock, which keeps running while a machine is suspended
 	return next
 }
 
-// give takes a receipt back whose transaction is over. One of which that is not known is never used again.
+// give returns a receipt whose transaction has a known outcome. Receipts with an unknown outcome are never reused.
 func (r *receipts) give(over receipt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.free = append(r.free, over)
 }
 
-// commitsKept is how long the rows of table commits are kept. commitsAsked is how old a transaction may be whose row is
-// believed to be there if it ever was.
+// commitsKept is how long rows of the table commits are kept. commitsAsked is the maximum age of a transaction whose
+// row can still be relied on to exist if it was committed.
 const (
 	commitsKept  = 24 * time.Hour
 	commitsAsked = time.Hour
 )
 
-// putReceipt is the last statement before COMMIT. It fails where the transaction was given up: n is not null.
+// putReceipt is the last statement before COMMIT. It fails if the transaction was given up, because n is NOT NULL.
 const putReceipt = `INSERT INTO commits (owner, slot, n, at_us) VALUES ($1, $2, $3, ` + present + `)
  ON CONFLICT (owner, slot) DO UPDATE SET n = CASE WHEN commits.n < excluded.n THEN excluded.n END, at_us = excluded.at_us`
 
-// askReceipt waits for a transaction that may still be under way, and returns its number if it was committed; else it
-// keeps it from ever being. It writes in either case, so that its answer is as durable as that of any commit.
+// askReceipt waits for a transaction that may still be running, and returns its number if it was committed. Otherwise
+// it prevents it from being committed later. It writes in both cases, so that its answer is as durable as any commit.
 const askReceipt = `INSERT INTO commits (owner, slot, n, at_us) VALUES ($1, $2, $3 + 1, ` + present + `)
  ON CONFLICT (owner, slot) DO UPDATE SET n = CASE WHEN commits.n = $3 THEN commits.n ELSE excluded.n END, at_us = excluded.at_us RETURNING n`
 
-// settle finds out what became of a transaction whose COMMIT was never answered. known is false where the database does
-// not say in time; then nothing may be done again, nor be called done. The connection of the transaction must have been
-// given back: all of the pool's may have broken.
+// settle finds the outcome of a transaction whose COMMIT was not answered. If known is false, the database did not
+// answer in time, and the transaction must be neither repeated nor reported as done. The transaction's connection must
+// have been returned to the pool, since all pooled connections may be broken.
 func (p *postgres) settle(ctx context.Context, r receipt) (done, known bool) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer stop()
@@ -81,7 +81,7 @@ func (p *postgres) settle(ctx context.Context, r receipt) (done, known bool) {
 		case err == nil:
 			return n == r.n, true
 		case stateOf(err) != "" && !passing(err):
-			return false, false // the server refuses, and will; a connection that breaks says nothing
+			return false, false // the server refuses and will keep refusing; a broken connection proves nothing
 		}
 		if pause.For(ctx, 100*time.Millisecond) != nil {
 			break
@@ -90,7 +90,7 @@ func (p *postgres) settle(ctx context.Context, r receipt) (done, known bool) {
 	return false, false
 }
 
-// forgetCommits removes numbers that are not asked for any more.
+// forgetCommits removes numbers that are no longer needed.
 func forgetCommits(t *Tx) error {
 	return t.Put(`DELETE FROM commits WHERE at_us < `+present+` - $1`, commitsKept.Microseconds())
 }

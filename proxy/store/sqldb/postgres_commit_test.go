@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// addRow adds a row, a further one each time that it is run.
+// addRow adds another row each time it runs.
 func addRow(d *DB) error {
 	return d.Write(context.Background(), func(t *Tx) error {
 		_, err := t.Insert(`INSERT INTO blobs (created_us, loose) VALUES ($1, 0)`, t.Now)
@@ -19,13 +19,13 @@ func addRow(d *DB) error {
 	})
 }
 
-// wantRows counts what addRow has added.
+// wantRows checks the number of rows added by addRow.
 func wantRows(t *testing.T, d *DB, want int) {
 	t.Helper()
 	var n int
 	ok(t, d.ReadOne(t.Context(), func(t *Tx) error { return t.Get(`SELECT count(*) FROM blobs`, nil, []any{&n}) }))
 	if n != want {
-		t.Errorf("there are %d rows of %d: one was lost, or written twice", n, want)
+		t.Errorf("%d rows, want %d: one was lost or written twice", n, want)
 	}
 }
 
@@ -44,11 +44,12 @@ func TestCommitWithoutAnswerIsAskedFor(t *testing.T) {
 	wantRows(t, a, 10)
 }
 
-// quiet keeps the server from writing its log by itself, so that a crash loses what no commit has waited for.
+// quiet prevents the server from flushing its log by itself, so that a crash loses everything that no commit waited
+// for.
 var quiet = []string{"wal_writer_delay=10s", "autovacuum=off"}
 
-// TestCommitThatACrashLost crashes the server while a commit is on its way. The server gives the number of the lost
-// transaction to another one, which commits. Acknowledged data exists exactly once (C9).
+// TestCommitThatACrashLost crashes the server during a commit. The server gives the number of the lost transaction to
+// another one, which commits. Acknowledged data exists exactly once (C9).
 func TestCommitThatACrashLost(t *testing.T) {
 	t.Parallel()
 	ways := map[string]func(*storetest.Cluster, uint32){
@@ -81,7 +82,7 @@ func TestCommitThatACrashLost(t *testing.T) {
 	}
 }
 
-// TestLateCommitIsRefused covers a commit that was given up and repeated, and then reaches the server after all (C9).
+// TestLateCommitIsRefused covers a commit that reaches the server only after it was given up and repeated (C9).
 func TestLateCommitIsRefused(t *testing.T) {
 	t.Parallel()
 	w, dsn := storetest.Through(t, storetest.Schema(t))
@@ -110,7 +111,7 @@ func count(t *testing.T, dsn, query string) (n int) {
 	return n
 }
 
-// Every connection of the pool breaks in the middle of a commit. What became of the commits is asked for at once: no
+// Every connection of the pool breaks in the middle of a commit. The outcome of the commits is queried at once: no
 // operation waits for a connection that the others hold.
 func TestAllConnectionsBreakInACommit(t *testing.T) {
 	t.Parallel()
@@ -133,8 +134,8 @@ func TestAllConnectionsBreakInACommit(t *testing.T) {
 	wantRows(t, a, 2*pool)
 }
 
-// A connection that ends between two statements of a read, of which the first has given a row, is a database that is
-// away, and no fault of the bridge.
+// If the connection breaks between two statements of a read after a row was returned, the database is reported as
+// unavailable, not as an internal error.
 func TestConnectionBreaksAmidARead(t *testing.T) {
 	t.Parallel()
 	w, dsn := storetest.Through(t, storetest.Schema(t))
@@ -149,7 +150,7 @@ func TestConnectionBreaksAmidARead(t *testing.T) {
 		return tx.Get("SELECT 2", nil, []any{&n})
 	})
 	if e := mapping.Classify(err); e.Class != mapping.Unavailable || e.Code != CodeUnavailable {
-		t.Errorf("it is told as %q: %v", e.Code, err)
+		t.Errorf("code %q: %v", e.Code, err)
 	}
 	wantRows(t, a, 1)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// nameOf leaves out what is secret.
+// nameOf leaves out the password.
 func nameOf(c *pgx.ConnConfig) string {
 	return net.JoinHostPort(c.Host, itoa(int64(c.Port))) + "/" + c.Database
 }
@@ -29,7 +29,7 @@ func configure(cfg *pgxpool.Config, dsn string) {
 	}
 }
 
-// keepLines has the pool's connections run over lines.
+// keepLines makes the pool's connections lines.
 func (p *postgres) keepLines(cfg *pgxpool.Config) {
 	cfg.ConnConfig.DialFunc = p.lines.Over(cfg.ConnConfig.DialFunc)
 	cfg.BeforeConnect = p.connecting
@@ -45,7 +45,7 @@ func (p *postgres) keepLines(cfg *pgxpool.Config) {
 	cfg.BeforeClose = func(conn *pgx.Conn) { _ = conn.PgConn().Conn().SetDeadline(time.Now().Add(farewellMost)) }
 }
 
-// connect makes a connection beside the pool.
+// connect opens a connection outside the pool.
 func (p *postgres) connect(ctx context.Context) (*pgx.Conn, error) {
 	c := p.apart.Copy()
 	if err := p.connecting(ctx, c); err != nil {
@@ -54,8 +54,8 @@ func (p *postgres) connect(ctx context.Context) (*pgx.Conn, error) {
 	return pgx.ConnectConfig(ctx, c)
 }
 
-// connecting has one connection that is about to be made get a limit of time and its settings, unless the URL says
-// them. The settings are no parameters of the connection's start: a pooler in between takes few of them.
+// connecting gives a new connection a time limit and its settings, unless the URL sets them. The settings are not sent
+// as startup parameters, because poolers accept only a few of those.
 func (p *postgres) connecting(_ context.Context, c *pgx.ConnConfig) error {
 	begun, text := time.Now(), p.settings(c.RuntimeParams)
 	if c.ConnectTimeout == 0 {
@@ -74,9 +74,8 @@ func (p *postgres) connecting(_ context.Context, c *pgx.ConnConfig) error {
 	return nil
 }
 
-// settings is the statement that sets what concerns a connection, but for what the URL sets. A server may have limits
-// of time for a role or a database; the bridge has its own for what it does. One that the server does not know is left
-// out.
+// settings returns the statement that sets the parameters of a connection, except those set in the URL. A server may
+// have time limits for a role or a database; the bridge has its own. Parameters unknown to the server are left out.
 func (p *postgres) settings(given map[string]string) string {
 	list := [][2]string{
 		{"statement_timeout", "0"}, {"lock_timeout", "0"}, {"transaction_timeout", "0"}, {"idle_session_timeout", "0"},
@@ -94,15 +93,14 @@ func (p *postgres) settings(given map[string]string) string {
 	return text
 }
 
-// connectLimit is how long a connection may take to be made: at first as long as a server that is well takes at most,
-// and longer where none has come of that. Else a server that is slow to answer would never be reached. Safe for
-// concurrent use.
+// connectLimit is the time limit for establishing a connection. It starts at the time a healthy server needs at most,
+// and grows while attempts fail, because a slow server could otherwise never be reached. Safe for concurrent use.
 type connectLimit struct {
 	least time.Duration
 
 	mu    sync.Mutex
-	since time.Time     // when the first attempt was begun since one succeeded; zero: there was none
-	took  time.Duration // the newest attempt that succeeded
+	since time.Time     // when the first attempt after the last success began; zero if there was none
+	took  time.Duration // duration of the last successful attempt
 }
 
 const (
@@ -110,7 +108,8 @@ const (
 	connectMost  = 20 * time.Second
 )
 
-// begin returns the limit of an attempt: twice the time that the last one took, or that was spent in vain since.
+// begin returns the limit of an attempt: twice the duration of the last successful one or twice the time spent in vain
+// since, whichever is longer.
 func (l *connectLimit) begin(now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,14 +119,14 @@ func (l *connectLimit) begin(now time.Time) time.Duration {
 	return min(max(l.least, 2*l.took, 2*now.Sub(l.since)), connectMost)
 }
 
-// grows reports whether the next attempt has more time than the first, and less than any.
+// grows reports whether attempts have failed since the last success and the limit can still grow.
 func (l *connectLimit) grows(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !l.since.IsZero() && 2*now.Sub(l.since) < connectMost
 }
 
-// newest returns how long the newest connection took to be made.
+// newest returns how long the last successful attempt took.
 func (l *connectLimit) newest() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,7 +139,7 @@ func (l *connectLimit) succeeded(took time.Duration) {
 	l.since, l.took = time.Time{}, took
 }
 
-// first runs statements unprepared, and returns the first column of the last one, a process.
+// first runs statements unprepared and returns the first column of the last one, a process id.
 func first(ctx context.Context, conn *pgx.Conn, text string) (pid uint32, err error) {
 	results, err := conn.PgConn().Exec(ctx, text).ReadAll()
 	if err != nil {

@@ -18,7 +18,7 @@ func slowly(t *Tx) error {
 	return t.Get(`SELECT pg_sleep(0.3) IS NOT NULL`, nil, []any{&done})
 }
 
-// Time limits that a role or a database has for its users end no operation of the bridge, and no connection.
+// Time limits set for a role or a database end neither operations nor connections of the bridge.
 func TestTimeLimitsOfTheDatabaseEndNoOperation(t *testing.T) {
 	t.Parallel()
 	c := storetest.Private(t)
@@ -51,18 +51,18 @@ func TestTimeLimitsOfTheDatabaseEndNoOperation(t *testing.T) {
 	for count(t, c.URL(), `SELECT count(*) FROM pg_stat_activity WHERE cardinality(pg_blocking_pids(pid)) > 0 AND now() - query_start > interval '150 ms'`) == 0 {
 		select {
 		case err := <-done:
-			t.Fatalf("it did not wait for %d: %v", locker, err)
+			t.Fatalf("the statement did not wait for %d: %v", locker, err)
 		default:
 		}
 	}
 	let()
 	ok(t, <-done)
 	if now := count(t, c.URL(), listens); now != listener {
-		t.Errorf("process %d listened, and now %d does", listener, now)
+		t.Errorf("process %d was listening, now %d is", listener, now)
 	}
 }
 
-// A limit of the URL is meant for the bridge. What it ends may succeed another time.
+// A limit in the URL applies to the bridge. An operation that it ended may succeed later.
 func TestATimeLimitOfTheURLHolds(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []string{"&statement_timeout=100", "&options=-c%20statement_timeout%3D100"} {
@@ -76,7 +76,7 @@ func TestATimeLimitOfTheURLHolds(t *testing.T) {
 	}
 }
 
-// slow leads to the server of dsn, as late as the test says.
+// slow is a proxy to the server of dsn with a delay that the test sets.
 type slow struct {
 	by atomic.Int64 // a time.Duration
 }
@@ -110,7 +110,7 @@ func slowTo(t *testing.T, dsn string) (*slow, string) {
 	return s, u.String()
 }
 
-// A server that takes longer to be connected to than is usual is reached all the same.
+// A server that takes unusually long to accept connections can still be used.
 func TestASlowServerIsReached(t *testing.T) {
 	t.Parallel()
 	const usual, slowly = 100 * time.Millisecond, 500 * time.Millisecond
@@ -135,7 +135,7 @@ func TestTheLimitOfAConnectionGrowsWhileNoneIsMade(t *testing.T) {
 		}
 	}
 	begins(0, 5*time.Second)
-	begins(time.Second, 5*time.Second) // beside the first
+	begins(time.Second, 5*time.Second) // concurrent with the first
 	begins(4*time.Second, 10*time.Second)
 	begins(10*time.Second, 20*time.Second)
 	begins(time.Hour, 20*time.Second)

@@ -25,11 +25,12 @@ const (
 	pgConnections = "53300"
 )
 
-// ErrLapsed: this process's lease had ended before it was renewed. What it held is free, and may be another's by now.
+// ErrLapsed means that this process's lease had expired before it was renewed. Everything it held was released and may
+// belong to another process.
 var ErrLapsed = errors.New("store: the lease had ended")
 
-// ErrUnknown: whether an operation was committed could not be found out. It must not be done again before the database
-// was looked at.
+// ErrUnknown means that it could not be determined whether an operation was committed. It must not be repeated before
+// the database has been checked.
 var ErrUnknown = mapping.Errorf(mapping.Unavailable, CodeUnavailable, "The bridge's database went away while it was writing, and whether it has written is not known. Look before you send the request again.")
 
 func stateOf(err error) string {
@@ -40,7 +41,7 @@ func stateOf(err error) string {
 	return ""
 }
 
-// passing reports whether a failure may be gone a moment later, and has left nothing behind.
+// passing reports whether a failure may be temporary and has left nothing behind.
 func passing(err error) bool {
 	switch state := stateOf(err); {
 	case state == "":
@@ -59,8 +60,8 @@ func unreachable(err error) bool {
 	return errors.As(err, &dial) || errors.As(err, &network) || pgconn.SafeToRetry(err) || pgconn.Timeout(err)
 }
 
-// brokenOff reports whether the connection ended amid an answer, as when the server is killed: what was read before has
-// been handed out, so it is not read again.
+// brokenOff reports whether the connection ended in the middle of a response, as when the server is killed. The rows
+// read so far have already been handed out, so the read is not repeated.
 func brokenOff(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || strings.Contains(err.Error(), "conn closed")
 }

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// firstLease lasts until the process begins to renew it.
+// firstLease is the length of the lease until the process first renews it.
 const firstLease = time.Minute
 
-// present is the time of the database, in microseconds: leases of several processes must end by one clock.
+// present is the database's time in microseconds. Leases of several processes must end by one clock.
 const present = `CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`
 
 func (p *postgres) renewLease(ctx context.Context, ttl time.Duration) (freed bool, err error) {
@@ -42,7 +42,8 @@ func (p *postgres) renewLease(ctx context.Context, ttl time.Duration) (freed boo
 	return n > 0, nil
 }
 
-// ended reports whether the lease was over before now, and keeps others from ending it meanwhile.
+// ended reports whether the lease had already expired, and locks its row so that no other process ends it during the
+// transaction.
 func (p *postgres) ended(t *Tx) (over bool, err error) {
 	err = t.Get(`SELECT until_us <= `+present+` FROM processes WHERE owner = $1 FOR UPDATE`, []any{p.owner}, []any{&over})
 	if errors.Is(err, sql.ErrNoRows) {
@@ -51,7 +52,7 @@ func (p *postgres) ended(t *Tx) (over bool, err error) {
 	return over, err
 }
 
-// renew writes the lease, and sets the clock by the way.
+// renew writes the lease and also sets the clock.
 func (p *postgres) renew(t *Tx, ttl time.Duration) error {
 	var now int64
 	err := t.Get(`INSERT INTO processes (owner, until_us) VALUES ($1, `+present+` + $2)
@@ -62,7 +63,7 @@ func (p *postgres) renew(t *Tx, ttl time.Duration) error {
 	return err
 }
 
-// reap ends the leases that are over, and frees what was held under them.
+// reap ends expired leases and releases what was held under them.
 func (p *postgres) reap(t *Tx) (freed int64, err error) {
 	if _, err := t.Exec(`DELETE FROM processes WHERE until_us <= ` + present); err != nil {
 		return 0, err
@@ -70,7 +71,7 @@ func (p *postgres) reap(t *Tx) (freed int64, err error) {
 	return p.holdings.FreeLapsed(t)
 }
 
-// endLease ends the lease at once, so that no other process has to wait for its end.
+// endLease ends the lease at once, so that no other process has to wait for it to expire.
 func (p *postgres) endLease(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, 2*time.Second)
 	defer stop()

@@ -12,9 +12,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// notifier carries notices between the processes over one database by NOTIFY and LISTEN, each on a connection of its
-// own: a NOTIFY takes a lock on the whole database while it commits, so it is no part of the transactions it tells of,
-// and many notices go in one. Nothing is kept for a process that is away: when its connection is back it looks at
+// notifier exchanges notices between the processes of one database with NOTIFY and LISTEN, each on its own connection.
+// A NOTIFY takes a lock on the whole database while it commits, so it is not part of the announced transactions, and
+// one NOTIFY carries many notices. Nothing is kept for a disconnected process. When it reconnects, it checks
 // everything.
 type notifier struct {
 	*notices
@@ -28,10 +28,10 @@ type notifier struct {
 }
 
 const (
-	notifyPause = 5 * time.Millisecond // between two NOTIFYs, while notices gather
-	notifyMost  = 7900                 // bytes of one; the server takes less than 8000
+	notifyPause = 5 * time.Millisecond // between two NOTIFYs, to batch notices
+	notifyMost  = 7900                 // payload limit in bytes; the server accepts less than 8000
 	notifyRetry = time.Second
-	listenQuiet = 10 * time.Second // after which the connection that listens is tried
+	listenQuiet = 10 * time.Second // idle time after which the listening connection is pinged
 )
 
 func newNotifier(connect func(context.Context) (*pgx.Conn, error), owner string, log *zap.Logger) *notifier {
@@ -40,7 +40,6 @@ func newNotifier(connect func(context.Context) (*pgx.Conn, error), owner string,
 	return n
 }
 
-// open begins to notify and to listen.
 func (n *notifier) open(channel string) {
 	n.running.Go(func() { n.keep(func(c *pgx.Conn) error { return n.notifyOthers(c, channel) }) })
 	n.running.Go(func() { n.keep(func(c *pgx.Conn) error { return n.listen(c, channel) }) })
@@ -51,7 +50,7 @@ func (n *notifier) stop() {
 	n.running.Wait()
 }
 
-// keep has use work on a connection, and on a new one when that breaks.
+// keep calls use with a connection, and again with a new one whenever use fails, until the notifier stops.
 func (n *notifier) keep(use func(*pgx.Conn) error) {
 	for n.ctx.Err() == nil {
 		conn, err := n.connect(n.ctx)
@@ -72,7 +71,7 @@ func closeSoon(conn *pgx.Conn) {
 	_ = conn.Close(ctx)
 }
 
-// notifyOthers sends what waits. When it ends, it has sent what came before notifier.stop.
+// notifyOthers sends pending notices. Before it returns on stop, it sends those that were added earlier.
 func (n *notifier) notifyOthers(conn *pgx.Conn, channel string) error {
 	for {
 		select {
@@ -98,8 +97,8 @@ func (n *notifier) send(conn *pgx.Conn, channel string) error {
 	return nil
 }
 
-// await is the next notification. A connection that is quiet for a while is asked whether it is still there: one that
-// fell silent would never break.
+// await returns the next notification. It pings a connection that has been quiet for listenQuiet, because a connection
+// that has stopped responding would never fail by itself.
 func (n *notifier) await(conn *pgx.Conn) (*pgconn.Notification, error) {
 	for {
 		ctx, stop := context.WithTimeout(n.ctx, listenQuiet)
@@ -117,7 +116,7 @@ func (n *notifier) await(conn *pgx.Conn) (*pgconn.Notification, error) {
 	}
 }
 
-// payloads write notices as "owner kind-and-id kind-and-id …".
+// payloads formats notices as "owner kind-and-id kind-and-id …".
 func payloads(owner string, notices map[Notice]struct{}) (texts []string) {
 	var b strings.Builder
 	for n := range notices {

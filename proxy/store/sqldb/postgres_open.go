@@ -16,11 +16,11 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// postgresOldest is the oldest version that can tell what became of a transaction by the number it has there.
+// postgresOldest is the oldest supported version (server_version_num).
 const postgresOldest = 130000
 
-// prepare looks at the database and brings its tables up to date. Of several processes that start at once one migrates
-// and the others wait.
+// prepare checks the database and brings its tables up to date. If several processes start at once, one migrates and
+// the others wait.
 func (p *postgres) prepare(ctx context.Context) error {
 	conn, err := p.pool.Acquire(ctx)
 	for err != nil && ctx.Err() == nil && pgconn.Timeout(err) && p.limit.grows(time.Now()) {
@@ -48,7 +48,7 @@ func (p *postgres) prepare(ctx context.Context) error {
 	return migrate(ctx, p.name, pool, goose.DialectPostgres, p.log)
 }
 
-// inspect refuses a database that cannot be used, and finds the schema.
+// inspect checks that the database can be used and returns its schema.
 func (p *postgres) inspect(ctx context.Context, conn *pgxpool.Conn) (schema string, err error) {
 	var version int
 	var encoding string
@@ -73,9 +73,10 @@ func (p *postgres) inspect(ctx context.Context, conn *pgxpool.Conn) (schema stri
 	return *found, nil
 }
 
-// refusePooler refuses a pooler that gives connections a session of the server for a transaction only: prepared
-// statements, LISTEN and the lock of migrations need one of their own. Then another connection, which comes while this
-// one is idle, is given its session; this one goes on in another, too.
+// refusePooler refuses a pooler that assigns server sessions per transaction, because prepared statements, LISTEN and
+// the lock of migrations need a session of their own. To detect one, it opens a transaction on another connection while
+// this one is idle: such a pooler gives this connection's session to the other one and then moves this connection to a
+// different session.
 func (p *postgres) refusePooler(ctx context.Context, conn *pgxpool.Conn) error {
 	const whose = `SELECT pg_backend_pid()`
 	ours, err := first(ctx, conn.Conn(), whose)
@@ -101,7 +102,7 @@ func (p *postgres) refusePooler(ctx context.Context, conn *pgxpool.Conn) error {
 	return nil
 }
 
-// refused is why there is no connection, in one line without the URL, which has a password.
+// refused returns a one-line error for a failed connection. It does not include the URL, which contains a password.
 func (p *postgres) refused(err error) error {
 	do := "its server cannot be reached; see that it runs there and lets this machine in"
 	if stateOf(err) != "" {
@@ -110,12 +111,12 @@ func (p *postgres) refused(err error) error {
 	return caused(&unconnected{err}, mapping.Unavailable, CodeUnavailable, "database "+p.name+": "+do)
 }
 
-// unconnected is an error of the driver, whose own text has a line for each address and each try.
+// unconnected is an error of the driver, whose own text has a line for each address and each attempt.
 type unconnected struct{ err error }
 
 func (u *unconnected) Unwrap() error { return u.err }
 
-// Error is what the server said, or else the innermost text of what the network said.
+// Error returns the server's message, or else the innermost message of the network error.
 func (u *unconnected) Error() string {
 	var said *pgconn.PgError
 	var unknown *net.DNSError
@@ -140,7 +141,7 @@ func hashOf(s string) uint64 {
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
-// recoverOrphans makes this process known before it holds anything.
+// recoverOrphans creates this process's lease before the process holds anything.
 func (p *postgres) recoverOrphans(ctx context.Context) error {
 	err := p.write(ctx, false, func(t *Tx) error { return p.renew(t, firstLease) })
 	if err == nil {
@@ -149,5 +150,5 @@ func (p *postgres) recoverOrphans(ctx context.Context) error {
 	return err
 }
 
-// channel is where processes over the same tables tell each other.
+// channel returns the NOTIFY channel of the processes that share the tables.
 func (p *postgres) channel() string { return "apbridge_" + strconv.FormatUint(hashOf(p.schema), 36) }

@@ -9,8 +9,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// A pooler that gives out sessions for a transaction only breaks what needs one of its own, silently: the start refuses
-// it.
+// A pooler that assigns sessions per transaction silently breaks features that need their own session, so the start
+// refuses it.
 func TestPoolerByTransactionsIsRefused(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), storetest.Bouncer(t, storetest.Schema(t), "transaction"), Options{}, zap.NewNop())

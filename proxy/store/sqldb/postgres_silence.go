@@ -9,25 +9,24 @@ import (
 	"go.uber.org/zap"
 )
 
-// A connection may fall silent without breaking: a network that drops packets, a proxy that lost its other side, a
-// server that stands still. No statement has a time limit for that, since one may rightly take long. Instead the server
-// is asked, over a new connection, whether it is at work on what is waited for. Where it is not, or does not answer,
-// the connection is closed, and the pool's others with it: each operation then does what it does when its connection
-// breaks.
+// A connection may stop responding without breaking: a network drops packets, a proxy has lost its other side, or the
+// server hangs. Statements have no time limit for that, since some legitimately take long. Instead the watcher asks the
+// server over a new connection whether it is working on the statement. If it is not, or does not answer, the connection
+// is closed together with the pool's other connections. Each operation then behaves as after a broken connection.
 
 const (
-	// silentMost is how long a connection may be waited for before the server is asked; lookEvery how often connections
-	// are looked at. The server must say twice that it does nothing: its answer may be under way.
+	// silentMost is how long a connection may be waited for before the server is queried. lookEvery is how often
+	// connections are checked. The server must report twice that it is idle, since its answer may be in transit.
 	silentMost = 2 * time.Second
 	lookEvery  = time.Second
-	// askMost is how long the server may take to say what it is at, unless a connection to it takes long to be made. In
-	// all that is well below the time of a lease.
+	// askMost is how long that query may take, unless connections to the server are slow to establish. The total stays
+	// well below the length of a lease.
 	askMost = 5 * time.Second
-	// farewellMost is how long a connection that is given up may take to be closed.
+	// farewellMost is how long closing an abandoned connection may take.
 	farewellMost = time.Second
 )
 
-// watch closes connections that fall silent, as long as ctx lasts.
+// watch closes connections that stop responding, until ctx ends.
 func (p *postgres) watch(ctx context.Context) {
 	for pause.For(ctx, lookEvery) == nil {
 		waited := p.lines.Waited(silentMost)
@@ -36,7 +35,7 @@ func (p *postgres) watch(ctx context.Context) {
 		}
 		busy, err := p.busy(ctx)
 		if stateOf(err) != "" || ctx.Err() != nil {
-			continue // it answers, if only to refuse: nothing can be said of the others
+			continue // the server answers, if only with an error; that proves nothing about the other connections
 		}
 		if n := waited.GiveUp(busy, err != nil); n > 0 {
 			p.log.Warn("database connections stopped responding; reconnecting", zap.Int("connections", n), zap.Error(err))
@@ -45,8 +44,8 @@ func (p *postgres) watch(ctx context.Context) {
 	}
 }
 
-// busy asks over a connection of its own which of the server's processes are at work for this user. One that waits for
-// its client to take what it sends is not.
+// busy returns the server processes that are working for this user, queried over a separate connection. A process that
+// waits for its client to receive data does not count.
 func (p *postgres) busy(ctx context.Context) (map[uint32]bool, error) {
 	ctx, stop := context.WithTimeout(ctx, max(askMost, 2*p.limit.newest()))
 	defer stop()

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Connections that fall silent, without being reset, are given up within seconds: what waits for them is done over new
-// ones, and those that lie idle in the pool are not tried one by one.
+// Connections that stop responding without being reset are abandoned within seconds. Their operations are repeated on
+// new connections, and idle connections of the pool are not tried one by one.
 func TestConnectionsFallSilent(t *testing.T) {
 	t.Parallel()
 	const many = 8
@@ -31,23 +31,23 @@ func TestConnectionsFallSilent(t *testing.T) {
 			case err := <-done:
 				ok(t, err)
 			case <-late:
-				t.Fatal("an operation waits still after half a minute")
+				t.Fatal("an operation is still waiting after half a minute")
 			}
 		}
 	}
-	each() // on as many connections
+	each() // uses that many connections
 	w.Silence()
 	brief, stop := context.WithTimeout(t.Context(), time.Second)
 	defer stop()
 	if err := a.Ping(brief); err == nil || mapping.Classify(err).Class != mapping.Unavailable {
-		t.Fatalf("it says %v", err)
+		t.Fatalf("got %v", err)
 	}
 	each()
 	ok(t, a.Ping(t.Context()))
 	wantRows(t, a, 2*many)
 }
 
-// A statement that takes long is not taken for a silent connection.
+// A long statement is not mistaken for a connection that stopped responding.
 func TestLongStatementIsNotCut(t *testing.T) {
 	t.Parallel()
 	server := storetest.Schema(t)
@@ -67,7 +67,7 @@ func TestLongStatementIsNotCut(t *testing.T) {
 	for pid == 0 {
 		pid = count(t, server, waits)
 	}
-	for before := w.Connections(); w.Connections() < before+3; { // the server is asked three times
+	for before := w.Connections(); w.Connections() < before+3; { // the server is queried three times
 		select {
 		case err := <-done:
 			t.Fatalf("the statement was cut: %v", err)
@@ -75,13 +75,13 @@ func TestLongStatementIsNotCut(t *testing.T) {
 		}
 	}
 	if now := count(t, server, waits); now != pid {
-		t.Errorf("process %d waits, and now it is %d", pid, now)
+		t.Errorf("process %d was waiting, now it is %d", pid, now)
 	}
 	let()
 	ok(t, <-done)
 }
 
-// lockRows locks what addRow has added, until let is called, as process pid.
+// lockRows locks the rows of addRow until let is called. pid is the locking process.
 func lockRows(t *testing.T, dsn string) (pid uint32, let func()) {
 	t.Helper()
 	conn, err := pgx.Connect(context.Background(), dsn)

@@ -9,17 +9,17 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// pgTx is one operation on one connection. A round trip to the server costs more than most statements, so what needs no
-// answer is kept and sent along with the next statement that does, or with the commit: the start of the transaction,
-// locks, and whatever was put. They are run in order, each on its own and with a view of its own, as if they had been
-// sent one by one.
+// pgTx is one operation on one connection. A round trip to the server costs more than most statements, so statements
+// whose result is not needed are queued and sent with the next statement that needs one, or with the commit: the start
+// of the transaction, locks, and calls of put. They run in order, each separately and with its own view, as if they had
+// been sent one by one.
 type pgTx struct {
 	ctx     context.Context
 	conn    *pgx.Conn
-	begin   []string    // how the transaction starts; nil once it has
+	begin   []string    // statements that start the transaction; nil once sent
 	kept    []statement // not sent yet
-	gave    bool        // a row was handed out
-	owner   string      // with receipt, what the transaction leaves in commits
+	gave    bool        // a row was passed to the caller
+	owner   string      // with receipt, the transaction's row in commits
 	receipt receipt
 }
 
@@ -74,10 +74,10 @@ func (c *pgTx) until(text string, args []any, row func(scan func(...any) error) 
 	return a.close()
 }
 
-// answer is what came back for one statement.
+// answer is the result of one statement.
 type answer struct {
 	rows  pgx.Rows
-	batch pgx.BatchResults // what it was sent with; nil when alone
+	batch pgx.BatchResults // the batch it belongs to; nil if sent alone
 }
 
 func (a *answer) close() error {
@@ -89,7 +89,7 @@ func (a *answer) close() error {
 	return err
 }
 
-// send sends a statement after all that waits.
+// send sends all queued statements and then this one.
 func (c *pgTx) send(text string, args []any) (*answer, error) {
 	if c.begin == nil && len(c.kept) == 0 {
 		rows, err := c.conn.Query(c.ctx, text, args...)
@@ -106,7 +106,7 @@ func (c *pgTx) send(text string, args []any) (*answer, error) {
 	return &answer{rows: rows, batch: batch}, nil
 }
 
-// flush sends what waits together with one more statement, whose answer is the only one left to read.
+// flush sends the queued statements and one more, whose result is the only one left to read.
 func (c *pgTx) flush(last statement) (pgx.BatchResults, error) {
 	var b pgx.Batch
 	for _, text := range c.begin {
@@ -127,10 +127,10 @@ func (c *pgTx) flush(last statement) (pgx.BatchResults, error) {
 	return results, nil
 }
 
-// untouched: nothing has been sent.
+// untouched reports whether nothing has been sent or queued.
 func (c *pgTx) untouched() bool { return c.begin != nil && len(c.kept) == 0 }
 
-// commit sends what waits and ends the transaction.
+// commit sends the queued statements and ends the transaction.
 func (c *pgTx) commit() error {
 	if c.untouched() {
 		return nil
@@ -154,11 +154,11 @@ func (c *pgTx) rollback() {
 		return
 	}
 	if _, err := c.conn.Exec(c.ctx, "ROLLBACK"); err != nil {
-		_ = c.conn.Close(c.ctx) // the pool then drops it, and the server the transaction
+		_ = c.conn.Close(c.ctx) // the pool then drops the connection, and the server rolls back
 	}
 }
 
-// scan reads the columns of a row as the other database would give them.
+// scan reads the columns of a row with the same types as on SQLite.
 func (a *answer) scan(dest ...any) error {
 	to := dest
 	for i, d := range dest {
@@ -170,7 +170,7 @@ func (a *answer) scan(dest ...any) error {
 	return a.rows.Scan(to...)
 }
 
-// intFlag reads a truth value that is kept as a number.
+// intFlag scans a boolean that is stored as a number.
 type intFlag bool
 
 // ScanInt64 implements pgtype.Int64Scanner.

@@ -10,8 +10,9 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// Overwriting runs do, during which what is deleted from a SQLite file is overwritten with zeros, as with
-// Options.SecureDelete. Of calls at the same time the first that ends ends it for all. PostgreSQL is left as it is.
+// Overwriting runs do. Until do returns, data deleted from a SQLite file is overwritten with zeros, as with
+// Options.SecureDelete. If calls overlap, the first one to end turns overwriting off for all. PostgreSQL is not
+// affected.
 func (d *DB) Overwriting(ctx context.Context, do func() error) error {
 	if err := d.on.overwrite(ctx, true); err != nil {
 		return d.on.classify(err)
@@ -20,10 +21,10 @@ func (d *DB) Overwriting(ctx context.Context, do func() error) error {
 	return errors.Join(err, d.on.classify(d.on.overwrite(context.WithoutCancel(ctx), false)))
 }
 
-// Rewrite makes a SQLite file anew from what it holds, and empties its write-ahead log: no byte of what was deleted is
-// left in either. Writes wait meanwhile, and it takes as much room again as the file has, beside the file and in the
-// system's folder for temporary files. An error of class Unavailable says that a reader kept the log from being
-// emptied. done is false for PostgreSQL, whose VACUUM is the server's.
+// Rewrite rebuilds a SQLite file from its live data and empties its write-ahead log, so that neither contains deleted
+// data. Writes wait until it is done. It needs free space for another copy of the file, next to it and in the system's
+// temporary folder. An error of class Unavailable means that a reader prevented emptying the log. done is false for
+// PostgreSQL, where the server runs VACUUM.
 func (d *DB) Rewrite(ctx context.Context) (done bool, err error) {
 	done, err = d.on.rewrite(ctx)
 	return done, d.on.classify(err)
@@ -47,8 +48,8 @@ func (d *sqlite) rewrite(ctx context.Context) (done bool, err error) {
 	return true, d.emptyLog(ctx, readersPatience)
 }
 
-// vacuum is SQLite's. Its copy goes to the disk: in memory it would be as large as the database. The file has no name
-// there.
+// vacuum runs VACUUM. Its temporary copy goes to disk, because in memory it would be as large as the database. The
+// temporary file has no name.
 func (d *sqlite) vacuum(conn *sqlite3.Conn) (err error) {
 	if err := d.present(); err != nil {
 		return err
@@ -64,13 +65,14 @@ func (d *sqlite) vacuum(conn *sqlite3.Conn) (err error) {
 
 const codeLogInUse = "log_in_use"
 
-// How long a reader is waited for that stands on an older state of the file, and how often it is looked for.
+// readersPatience is how long emptyLog waits for readers of an older state of the file. readersEvery is how often it
+// checks.
 const (
 	readersPatience = 30 * time.Second
 	readersEvery    = 100 * time.Millisecond
 )
 
-// emptyLog takes the log over into the file and cuts it to nothing. Readers of an older state are waited for.
+// emptyLog moves the log into the file and truncates the log. It waits for readers of an older state.
 func (d *sqlite) emptyLog(ctx context.Context, patience time.Duration) error {
 	for end := time.Now().Add(patience); ; {
 		busy := int64(0)
@@ -78,7 +80,7 @@ func (d *sqlite) emptyLog(ctx context.Context, patience time.Duration) error {
 			if err := d.present(); err != nil {
 				return err
 			}
-			conn.SetBusyTimeout(readersEvery) // writes wait as long
+			conn.SetBusyTimeout(readersEvery) // writes wait just as long
 			defer conn.SetBusyTimeout(busyTimeout)
 			return sqliteTx{conn}.get(`PRAGMA wal_checkpoint(TRUNCATE)`, nil, []any{&busy, nil, nil})
 		})

@@ -14,7 +14,7 @@ import (
 
 const secret = "whatnobodyistofind"
 
-// bytesIn counts the secret in the database at a path and in what stands beside it.
+// bytesIn counts occurrences of the secret in the database at path and the files next to it.
 func bytesIn(t *testing.T, path string) (n int) {
 	t.Helper()
 	files, err := filepath.Glob(path + "*")
@@ -27,7 +27,7 @@ func bytesIn(t *testing.T, path string) (n int) {
 	return n
 }
 
-// fillAndDelete writes rows of several sizes, longer ones over them, and deletes all that are secret.
+// fillAndDelete writes rows of several sizes, replaces them by longer ones, and deletes all secret ones.
 func fillAndDelete(t *testing.T, d *DB) {
 	t.Helper()
 	for _, long := range []int{1, 30, 3000} {
@@ -44,14 +44,14 @@ func fillAndDelete(t *testing.T, d *DB) {
 	ok(t, d.Write(t.Context(), func(x *Tx) error { return x.Put(`DELETE FROM secrets WHERE name NOT LIKE 'kept%'`) }))
 }
 
-// A file that is made anew, while others write and read, has nothing of what was deleted or replaced, and all else.
+// A file rewritten during reads and writes contains nothing that was deleted or replaced, and everything else.
 func TestRewriteLeavesNoByte(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
 	d := openDB(t, path, Options{})
 	fillAndDelete(t, d)
 	if bytesIn(t, path) == 0 {
-		t.Fatal("nothing is left to be removed")
+		t.Fatal("there is no deleted data to remove")
 	}
 	var work sync.WaitGroup
 	for i := range 4 {
@@ -70,7 +70,7 @@ func TestRewriteLeavesNoByte(t *testing.T) {
 	done, err := d.Rewrite(t.Context())
 	work.Wait()
 	if ok(t, err); !done || bytesIn(t, path) != 0 {
-		t.Errorf("done %v, and the secret is there %d times", done, bytesIn(t, path))
+		t.Errorf("done %v, %d occurrences of the secret", done, bytesIn(t, path))
 	}
 	var n int
 	ok(t, d.ReadOne(t.Context(), func(x *Tx) error { return x.Get(`SELECT count(*) FROM secrets`, nil, []any{&n}) }))
@@ -80,7 +80,7 @@ func TestRewriteLeavesNoByte(t *testing.T) {
 	ok(t, d.Ping(t.Context()))
 }
 
-// What is deleted within Overwriting is overwritten in the file, and what is deleted afterwards is not.
+// Data deleted during Overwriting is overwritten in the file. Data deleted afterwards is not.
 func TestOverwriting(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
@@ -104,7 +104,7 @@ func TestOverwriting(t *testing.T) {
 	}
 }
 
-// A reader that stands on an older state keeps the log, and that is said.
+// A reader of an older state prevents emptying the log, and Rewrite reports that.
 func TestALogThatIsReadIsNotEmptied(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")

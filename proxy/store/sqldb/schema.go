@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Schema returns the version of the tables that this program makes, which is the number of its newest migration. Both
-// databases have the same numbers.
+// Schema returns the version of the tables that this program creates, which is the number of its newest migration. The
+// numbers are the same for both databases.
 func Schema() int64 {
 	files, err := fs.ReadDir(migrationFiles, "migrations/sqlite")
 	if err != nil || len(files) == 0 {
@@ -21,13 +21,13 @@ func Schema() int64 {
 	return n
 }
 
-// SchemaOf returns the version of the tables that are there.
+// SchemaOf returns the version of the existing tables.
 func SchemaOf(t *Tx) (version int64, err error) {
 	err = t.Get(`SELECT coalesce(max(version_id), 0) FROM goose_db_version`, nil, []any{&version})
 	return version, err
 }
 
-// Known refuses a version of the tables that is newer than this program.
+// Known returns an error if a version of the tables is newer than this program.
 func Known(path string, version int64) error {
 	if want := Schema(); version > want {
 		return newer(path, version, want)
@@ -39,7 +39,8 @@ func newer(path string, have, want int64) error {
 	return refuse(path, "it has schema %d and this apbridge knows %d: a newer version, or a build from before the first release, wrote it. Use that version, or restore a backup made before the upgrade", have, want)
 }
 
-// KeysGiven has the keys of a table (its column id) go on after those that were given by hand. SQLite looks for itself.
+// KeysGiven moves the key sequence of a table (column id) past keys that were inserted explicitly. SQLite does that
+// itself.
 func (t *Tx) KeysGiven(table string) error {
 	if !t.Shared() {
 		return nil
@@ -48,7 +49,7 @@ func (t *Tx) KeysGiven(table string) error {
 	return err
 }
 
-// Alone keeps others from changing tables until the operation is over. On SQLite an operation is always alone.
+// Alone prevents others from changing tables until the operation ends. On SQLite an operation is always alone.
 func (t *Tx) Alone(tables []string) error {
 	if !t.Shared() {
 		return nil

@@ -13,16 +13,16 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/seal"
 )
 
-// CodeUnreadable is what a request fails with that needs a body that does not open.
+// CodeUnreadable is the error code of requests that need a body which cannot be decrypted.
 const CodeUnreadable = "database_unreadable"
 
-// keys are what an operation seals and opens bodies with.
+// keys holds the keys with which an operation seals and opens bodies.
 type keys struct {
 	ring  *seal.Ring
 	blind []byte // of Blinded
 }
 
-// given gives them to an operation.
+// given wraps an operation so that it has the keys.
 func (k keys) given(do func(*Tx) error) func(*Tx) error {
 	return func(t *Tx) error {
 		t.keys = k
@@ -30,13 +30,13 @@ func (k keys) given(do func(*Tx) error) func(*Tx) error {
 	}
 }
 
-// Sealing reports whether bodies that are written are sealed.
+// Sealing reports whether newly written bodies are sealed.
 func (k keys) Sealing() bool { return k.ring.Seals() }
 
 // Keyed reports whether there may be sealed bodies in the database.
 func (k keys) Keyed() bool { return len(k.ring.Keys()) > 0 }
 
-// Opened returns the body that Sealed was given, from what stands in the column, of whose memory it is made.
+// Opened returns the body that was passed to Sealed, from the raw value of the column. It may reuse the memory of raw.
 func (k keys) Opened(raw []byte, column string, row ...any) ([]byte, error) {
 	if !bytes.HasPrefix(raw, mark) {
 		return raw, nil
@@ -48,44 +48,44 @@ func (k keys) Opened(raw []byte, column string, row ...any) ([]byte, error) {
 	return plain, nil
 }
 
-// Sealed returns a body as the parameter of a column that SealedColumns has, in the row with a key. Without keys it is
-// the body itself. nil is NULL.
+// Sealed returns a body as the parameter for a column of SealedColumns, in the row with the given key. Without keys it
+// returns the body unencrypted. nil means NULL.
 func (t *Tx) Sealed(body []byte, column string, row ...any) any {
 	if body == nil {
 		return nil
 	}
 	if !t.Sealing() {
-		return t.ring.Seal(body, nil) // nothing is bound to a place
+		return t.ring.Seal(body, nil) // an unencrypted body is not bound to a place
 	}
 	return t.ring.Seal(body, place(column, row))
 }
 
-// Blinded returns a word as an index has it that it is found by without being read: a keyed digest. The key is the
-// database's own, and outlives those that bodies are sealed under.
+// Blinded returns a word as stored in an index, which can search for it without reading it: a keyed digest. The key
+// belongs to the database and outlives the keys of bodies.
 func (t *Tx) Blinded(word string) string {
 	h := hmac.New(sha256.New, t.blind)
 	h.Write([]byte(word))
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:blindSize])
 }
 
-// blindSize is how much of a digest stands in an index, in bytes: enough for words not to meet.
+// blindSize is the length of an index digest in bytes, long enough to avoid collisions.
 const blindSize = 12
 
-// Unsealed returns the place of a column that Sealed has written: a *[]byte or a *Buffer. The key of the row is that of
-// Sealed, or pointers to where columns of the same row are read into.
+// Unsealed returns the destination for a column written by Sealed; to is a *[]byte or a *Buffer. The row's key is the
+// one passed to Sealed, or pointers to the destinations of other columns of the same row.
 func Unsealed(to any, column string, row ...any) *Body {
 	return &Body{to: to, column: column, row: row}
 }
 
-// Body is where a body goes, once it was opened.
+// Body is the destination of a sealed body.
 type Body struct {
-	Sealed bool // it was
+	Sealed bool // the body was sealed
 	to     any
 	column string
 	row    []any
 }
 
-// scanned reads the columns of a row, and opens its bodies.
+// scanned scans the columns of a row and opens its bodies.
 func (t *Tx) scanned(scan func(...any) error, dest []any) error {
 	var bodies []*Body
 	for i, d := range dest {
@@ -125,13 +125,13 @@ func (b *Body) open(ring *seal.Ring) error {
 	if err != nil {
 		return err
 	}
-	*raw = (*raw)[:copy(*raw, plain)] // the whole room of a Buffer is used again
+	*raw = (*raw)[:copy(*raw, plain)] // keeps the whole capacity of a Buffer
 	return nil
 }
 
 var mark = seal.Mark()
 
-// unopened is for an operator: callers cannot do anything about it.
+// unopened is addressed to an operator, since callers cannot fix the cause.
 func unopened(column string, err error) error {
 	message := "A body of " + column + " in the bridge's database does not open: " + err.Error() +
 		". Something else has changed the database, or put it together of parts. Restore a backup, or ask the operator what was done to it."
@@ -142,7 +142,7 @@ func unopened(column string, err error) error {
 	return caused(err, mapping.Internal, CodeUnreadable, message)
 }
 
-// place is what a body is bound to: its column and the key of its row.
+// place returns what a body is bound to: its column and the key of its row.
 func place(column string, row []any) []byte {
 	p := append([]byte(column), 0)
 	for _, part := range row {
@@ -151,10 +151,10 @@ func place(column string, row []any) []byte {
 	return p
 }
 
-// appendPart writes each part so that it tells its end.
+// appendPart appends a key part in a form that is self-delimiting.
 func appendPart(p []byte, part any) []byte {
 	switch v := part.(type) {
-	case nil: // no row has that: the database refuses it
+	case nil: // no such row: the database refuses it
 		return append(p, 0)
 	case int64:
 		return binary.BigEndian.AppendUint64(append(p, '#'), uint64(v))

@@ -2,23 +2,23 @@ package sqldb
 
 import "strings"
 
-// SealedColumn is a column whose bodies are sealed where there are keys. Row are the columns of its table that the seal
-// is bound to, which never change.
+// SealedColumn is a column whose bodies are sealed if there are keys. Row lists the columns of its table that the seal
+// is bound to. They never change.
 type SealedColumn struct {
 	Table, Name string
 	Row         []columnName
 }
 
-// columnName is that of a column, with # in front of it if that holds numbers, and * if bytes.
+// columnName is the name of a column, preceded by # if it holds numbers and by * if it holds bytes.
 type columnName string
 
-// Name returns the name alone.
+// Name returns the name without the prefix.
 func (c columnName) Name() string { return strings.TrimLeft(string(c), "#*") }
 
-// String returns the column as Tx.Sealed and Unsealed have it.
+// String returns the column in the form that Tx.Sealed and Unsealed take.
 func (c SealedColumn) String() string { return c.Table + "." + c.Name }
 
-// SealedColumns returns all there are. What reads and writes a column gives its row in this order.
+// SealedColumns returns all sealed columns. Code that reads or writes one passes the row's key in this order.
 func SealedColumns() (list []SealedColumn) {
 	for line := range strings.Lines(strings.TrimSpace(sealedColumns)) {
 		words := strings.Fields(line)

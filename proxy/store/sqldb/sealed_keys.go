@@ -14,9 +14,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Which keys the bodies of a database may be sealed under is told by rows of secrets that begin with these words. A row
-// of keyRow is written before the first body is, and goes when no body is left (DB.ForgetKeys). A row of writerRow says
-// under which key a process writes, by whose owner it is named; sealedRow, that all bodies are sealed under one.
+// Rows of the table secrets with these prefixes record under which keys bodies of the database may be sealed. A row of
+// keyRow is written before the first body, and removed when no body is left (DB.ForgetKeys). A row of writerRow is
+// named after a process and holds the key that it writes with. sealedRow records that all bodies are sealed under one
+// key.
 const (
 	ownRows   = "seal "
 	keyRow    = ownRows + "key "
@@ -24,13 +25,13 @@ const (
 	sealedRow = ownRows + "all"
 )
 
-// NoKeyRow is the condition that a row of secrets is not one of these.
+// NoKeyRow is the condition that a row of secrets does not have one of these prefixes.
 const NoKeyRow = `substr(name, 1, 5) <> '` + ownRows + `'`
 
-// plainly is in place of a key's id where bodies are written as they are.
+// plainly replaces a key's id if bodies are not encrypted.
 const plainly = "plain"
 
-// writesAs names what a ring writes under.
+// writesAs returns the id of the key that a ring writes with, or plainly.
 func writesAs(ring *seal.Ring) string {
 	if ring.Seals() {
 		return ring.Keys()[0].String()
@@ -38,10 +39,10 @@ func writesAs(ring *seal.Ring) string {
 	return plainly
 }
 
-// WritesAs returns the id of the key that this process seals under, "plain" where it seals nothing.
+// WritesAs returns the id of the key that this process seals with, or "plain" if it does not seal.
 func (d *DB) WritesAs() string { return writesAs(d.ring) }
 
-// keyRows are the ids of the keys that a database needs.
+// keyRows returns the ids of the keys that a database needs.
 func keyRows(t *Tx) (ids []seal.KeyID, err error) {
 	err = t.Each(`SELECT name FROM secrets WHERE substr(name, 1, $1) = $2 ORDER BY name`, []any{len(keyRow), keyRow}, func(scan func(...any) error) error {
 		var name string
@@ -55,10 +56,10 @@ func keyRows(t *Tx) (ids []seal.KeyID, err error) {
 	return ids, err
 }
 
-// CheckKeys refuses a database of which Look cannot open all bodies.
+// CheckKeys returns an error if t's keys cannot open all bodies of the database.
 func CheckKeys(t *Tx, dsn string) error { return checkKeys(t, shownName(dsn), t.ring) }
 
-// checkKeys refuses a database that has bodies under keys that the ring has not got.
+// checkKeys returns an error if the database has bodies sealed under keys that are not in the ring.
 func checkKeys(t *Tx, path string, ring *seal.Ring) error {
 	needed, err := keyRows(t)
 	if err != nil {
@@ -88,7 +89,7 @@ func listed(ids []seal.KeyID) string {
 	return strings.Join(list, ", ")
 }
 
-// Register notes under which key this process writes, before it does.
+// Register records which key this process writes with. It must run before the process writes bodies.
 func (d *DB) Register(t *Tx) error {
 	if !d.Keyed() {
 		return nil
@@ -113,7 +114,7 @@ func (d *DB) Register(t *Tx) error {
 	return err
 }
 
-// blindRow is the secret that words are blinded with. It is sealed itself, as others are.
+// blindRow is the secret for blinding words. It is sealed like other secrets.
 const (
 	blindRow    = ownRows + "blind"
 	secretValue = "secrets.value"
@@ -131,7 +132,7 @@ func readBlind(t *Tx) (blind []byte, err error) {
 	return blind, err
 }
 
-// registered reports whether Register has nothing to do, so that a start needs no room on the disk.
+// registered reports whether Register has nothing to do, so that a start needs no disk space.
 func (d *DB) registered(t *Tx) (done bool, err error) {
 	if !d.Keyed() {
 		return true, nil
@@ -143,7 +144,7 @@ func (d *DB) registered(t *Tx) (done bool, err error) {
 	return (key || !d.ring.Seals()) && blind && !all && !t.Shared(), err
 }
 
-// shownName is a database as refusals name it: without its password.
+// shownName returns a database's name for errors, without its password.
 func shownName(dsn string) string {
 	if !isServer(dsn) {
 		return dsn
@@ -154,7 +155,7 @@ func shownName(dsn string) string {
 	return "PostgreSQL"
 }
 
-// useKeys checks the keys of a database that was just opened.
+// useKeys checks the keys of a newly opened database.
 func (d *DB) useKeys(ctx context.Context, dsn string) error {
 	done := false
 	err := d.Read(ctx, func(t *Tx) (err error) {
@@ -175,8 +176,8 @@ func (d *DB) useKeys(ctx context.Context, dsn string) error {
 	})
 }
 
-// Unfinished reports whether there may be bodies that are not sealed under the key that this process writes under, or,
-// where it writes them as they are, that are sealed.
+// Unfinished reports whether there may be bodies in another form than this process writes: sealed under another key,
+// plain although it seals, or sealed although it does not.
 func (d *DB) Unfinished(t *Tx) (yes bool, err error) {
 	if !d.Keyed() {
 		return false, nil
@@ -185,7 +186,7 @@ func (d *DB) Unfinished(t *Tx) (yes bool, err error) {
 	return yes, err
 }
 
-// Others reports whether another process uses the database that writes under another key, or knows of none.
+// Others reports whether another process that uses the database writes with another key or does not know of keys.
 func (d *DB) Others(t *Tx) (yes bool, err error) {
 	if !t.Shared() {
 		return false, nil
@@ -196,11 +197,11 @@ func (d *DB) Others(t *Tx) (yes bool, err error) {
 	return yes, err
 }
 
-// ErrOthers is what ForgetKeys says while Others does.
+// ErrOthers is returned by ForgetKeys if Others reports true.
 var ErrOthers = errors.New("store: another bridge of this database writes under another key")
 
-// ForgetKeys notes that all bodies are as this process writes them, and so which keys the database needs no longer. It
-// is for what has looked at every body while there were no Others.
+// ForgetKeys records that all bodies are in the form that this process writes, and returns the keys that the database
+// no longer needs. The caller must have checked every body while Others was false.
 func (d *DB) ForgetKeys(t *Tx) (forgotten []string, err error) {
 	if others, err := d.Others(t); err != nil || others {
 		return nil, errors.Join(err, ErrOthers)

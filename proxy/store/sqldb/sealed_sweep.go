@@ -10,17 +10,17 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/seal"
 )
 
-// sweepRows is how many rows a sweep looks at in one statement, sweepWrites how many it writes in one operation, which
-// others wait for, but for those after sweepBytes.
+// sweepRows is the number of rows a sweep reads in one statement. sweepWrites and sweepBytes limit the rows and bytes
+// it writes in one operation, because other writes wait for it.
 const (
 	sweepRows   = 128
 	sweepWrites = 32
 	sweepBytes  = 4 << 20
 )
 
-// Reseal brings all bodies under the key that this process writes under, or makes them plain again where it writes them
-// so, a few at a time. n is how many it changed, which told is told now and then. What others write meanwhile stays.
-// Items whose index changes with it are left to be indexed anew (item.Chores.Reindex).
+// Reseal rewrites all bodies in the form that this process writes, sealed under its key or plain, a few at a time. It
+// returns the number of changed bodies and passes the running count to told. Bodies that others change during the sweep
+// are left alone. Items whose index depends on the form are marked for reindexing (item.Chores.Reindex).
 func (d *DB) Reseal(ctx context.Context, told func(n int64)) (n int64, err error) {
 	for _, s := range d.sweeps() {
 		for more := true; more; {
@@ -42,17 +42,16 @@ func (d *DB) Reseal(ctx context.Context, told func(n int64)) (n int64, err error
 	return n, nil
 }
 
-// sweep goes over one table.
 type sweep struct {
 	db      *DB
 	table   string
-	key     []columnName // what finds a row, and puts the rows in order
+	key     []columnName // identifies a row and orders the rows
 	columns []SealedColumn
 	after   []any
 }
 
-// numbered are the tables whose rows have a number of their own; those of others are found by what their seals are
-// bound to.
+// numbered lists the tables whose rows have an id. Rows of other tables are identified by the key their seals are bound
+// to.
 var numbered = []string{"threads", "tasks", "runs", "events", "outbox", "crons", "assistants"}
 
 func (d *DB) sweeps() (list []*sweep) {
@@ -70,7 +69,7 @@ func (d *DB) sweeps() (list []*sweep) {
 	return list
 }
 
-// nextRows are the keys of those of the next rows that have something to be written anew.
+// nextRows returns the keys of the rows in the next batch that must be rewritten.
 func (s *sweep) nextRows(ctx context.Context) (due [][]any, more bool, err error) {
 	var args []any
 	text := s.selection(&args)
@@ -112,8 +111,8 @@ func (s *sweep) selection(args *[]any) string {
 		" WHERE " + strings.Join(where, " AND ") + " ORDER BY " + names + " LIMIT " + strconv.Itoa(sweepRows)
 }
 
-// due is the condition that a body is to be written anew. Tokens that change from the one to the other are made anew
-// with their rows.
+// due returns the condition that a body must be rewritten. Tokens that change between sealed and plain are rebuilt
+// together with their rows.
 func (s *sweep) due(c SealedColumn, args *[]any) string {
 	begins := func(with []byte) string {
 		return "substr(" + c.Name + ", 1, " + strconv.Itoa(len(with)) + ") = " + parameters(args, with)
@@ -132,13 +131,13 @@ func (s *sweep) due(c SealedColumn, args *[]any) string {
 	return "(" + due + ")"
 }
 
-// indexedTokens have rows besides, which are blinded where this is sealed; indexedValue is what they are made of.
+// indexedTokens also have index rows, which are blinded if bodies are sealed. indexedValue is the source of the tokens.
 const (
 	indexedTokens = "items.tokens"
 	indexedValue  = "items.value"
 )
 
-// write writes the first of some rows anew.
+// write rewrites the first of the due rows and returns their number.
 func (s *sweep) write(ctx context.Context, due [][]any) (done int, err error) {
 	err = s.db.WriteRelaxed(ctx, func(t *Tx) error {
 		done = 0
@@ -164,7 +163,8 @@ func (s *sweep) writeRow(t *Tx, key []any) (size int, err error) {
 	return size, nil
 }
 
-// writeBody writes one body anew. Where others write, too, only if it is still what was read.
+// writeBody rewrites one body. If other processes may write, it does so only if the body is unchanged since it was
+// read.
 func (s *sweep) writeBody(t *Tx, c SealedColumn, key []any) (size int, err error) {
 	var old []byte
 	row := placesOf(c.Row)
@@ -196,7 +196,7 @@ func (s *sweep) writeBody(t *Tx, c SealedColumn, key []any) (size int, err error
 	return len(old), t.Put(text, args...)
 }
 
-// list are the names of columns as a statement has them.
+// list joins the names of columns for a statement.
 func list(columns []columnName) string {
 	var names []string
 	for _, c := range columns {
@@ -214,7 +214,7 @@ func parameters(args *[]any, more ...any) string {
 	return strings.Join(list, ", ")
 }
 
-// placesOf are where columns go, by what they hold.
+// placesOf returns scan destinations for columns, by type.
 func placesOf(columns []columnName) (places []any) {
 	for _, c := range columns {
 		switch c[0] {

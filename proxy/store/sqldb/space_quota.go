@@ -9,19 +9,19 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// spaceQuota records whether writes are refused because the database file reached its limit or the disk is full. It is
-// safe for concurrent use.
+// spaceQuota records whether writes are refused because the database file reached its limit or the disk is full. Safe
+// for concurrent use.
 type spaceQuota struct {
 	full atomic.Bool
 	mu   sync.Mutex
-	used int64 // what the file was filled with when a write was refused; 0: its disk was full
+	used int64 // bytes in use when a write was refused; 0 if the disk was full
 }
 
-// Full reports whether writes are refused because the file has reached its limit, or the disk of the database is full,
-// as far as the newest writes tell.
+// Full reports whether writes are refused because the file has reached its limit or the disk is full. It reflects the
+// most recent writes.
 func (d *DB) Full() bool { return d.room.full.Load() }
 
-// wrote classifies what a write has ended with, and notes whether there is room.
+// wrote classifies the error of a write and records whether there is space.
 func (d *DB) wrote(err error) error {
 	err = d.on.classify(err)
 	switch {
@@ -33,7 +33,7 @@ func (d *DB) wrote(err error) error {
 	return err
 }
 
-// refused notes that a write found no room.
+// refused records that a write failed for lack of space.
 func (r *spaceQuota) refused(on database) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,7 +47,7 @@ func (r *spaceQuota) refused(on database) {
 	r.full.Store(true)
 }
 
-// took is called for every write that found room, so that it mostly only looks.
+// took records that a write had enough space. It is called for every such write, so it usually only checks a flag.
 func (r *spaceQuota) took(on database) {
 	if !r.full.Load() {
 		return
@@ -60,7 +60,7 @@ func (r *spaceQuota) took(on database) {
 	}
 }
 
-// filled counts what is in use: what was deleted makes room, though the file stays as it is.
+// filled counts the pages in use. Deleted data makes room although the file does not shrink.
 func (d *sqlite) filled() (used, limit int64, err error) {
 	if d.limit <= 0 {
 		return 0, 0, nil
@@ -71,5 +71,5 @@ func (d *sqlite) filled() (used, limit int64, err error) {
 	return used, d.limit, err
 }
 
-// filled: there is no limit.
+// filled returns zero, because there is no limit.
 func (p *postgres) filled() (used, limit int64, err error) { return 0, 0, nil }

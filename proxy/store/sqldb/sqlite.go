@@ -17,33 +17,33 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// busyTimeout is how long connections wait for each other where SQLite has them wait at all: at checkpoints and
-// recovery.
+// busyTimeout is how long connections wait for each other during checkpoints and recovery, the only times SQLite makes
+// them wait.
 const busyTimeout = 5 * time.Second
 
-// sqlite is what is particular to SQLite: the file, its lock, its pragmas and how transactions begin. Keep it small:
-// the SQL of operations is meant for PostgreSQL too.
+// sqlite is the part specific to SQLite: the file, its lock, its pragmas and the way transactions begin. Keep it small,
+// since the SQL of operations is shared with PostgreSQL.
 type sqlite struct {
 	sqliteFile
 	owner    string
 	holdings Holdings
 	full     bool  // commits wait for the disk
-	zeros    bool  // what is deleted is overwritten
+	zeros    bool  // deleted data is overwritten
 	limit    int64 // bytes of the file; 0 for none
 	wall     func() time.Time
 	time     *clock.Clock
 	told     func(operations int, took time.Duration) // Options.Committed
-	changed  int64                                    // rows that the writer had changed when its transaction began
+	changed  int64                                    // total changes of the writer when its transaction began
 	disk     flushes
 	probe    probe
 
 	writer  *writer
 	readers *sqlitex.Pool
-	files   *sqlitex.Pool // one connection, for the bytes of files
+	files   *sqlitex.Pool // one connection, for the contents of files
 	closed  atomic.Bool
 }
 
-// openSQLite takes the lock, checks or makes the file, and migrates it.
+// openSQLite takes the lock, checks or creates the file, and migrates it.
 func openSQLite(ctx context.Context, path string, o Options, log *zap.Logger) (_ *sqlite, err error) {
 	if path == "" || path == ":memory:" {
 		return nil, refuse(`"`+path+`"`, "a path to a file is needed: the record must outlive the process")
@@ -71,7 +71,7 @@ func openSQLite(ctx context.Context, path string, o Options, log *zap.Logger) (_
 	return d, nil
 }
 
-// secureDelete says it either way: what SQLite does by itself depends on how it was built.
+// secureDelete sets the pragma explicitly, because SQLite's default depends on the build.
 func secureDelete(on bool) string {
 	if on {
 		return "secure_delete = ON"
@@ -79,12 +79,12 @@ func secureDelete(on bool) string {
 	return "secure_delete = OFF"
 }
 
-// readersMost is how many reads may be under way at a time. Files are read by a connection of their own: their bytes
-// would fill the caches of the others.
+// readersMost is the maximum number of concurrent reads. Files are read on a separate connection, because their
+// contents would fill the caches of the others.
 const readersMost = 4
 
-// serve opens the writer and the pools of readers. The sizes of their caches, in KiB, are half of what they take:
-// SQLite counts pages without what it keeps beside each, and its allocator rounds 2 KiB and that up to 4.
+// serve opens the writer and the pools of readers. Their cache sizes, in KiB, are about half of the memory used: SQLite
+// does not count its overhead per page, and its allocator rounds a 2 KiB page with overhead up to 4 KiB.
 func (d *sqlite) serve() error {
 	conn, err := sqlite3.OpenConn(d.path, sqlite3.OpenReadWrite)
 	if err != nil {
@@ -107,15 +107,15 @@ func (d *sqlite) serve() error {
 	return err
 }
 
-// pool makes connections that change nothing. They are set up when they are used first, so that a full disk refuses
-// reads and not the start.
+// pool returns a pool of read-only connections. They are set up on first use, so that a full disk makes reads fail and
+// not the start.
 func (d *sqlite) pool(size int, cache string) (*sqlitex.Pool, error) {
 	return sqlitex.NewPool(d.path, sqlitex.PoolOptions{Flags: sqlite3.OpenReadWrite, PoolSize: size,
 		PrepareConn: func(conn *sqlite3.Conn) error { return setUp(conn, cache, "query_only = 1") }})
 }
 
-// setUp gives a new connection its pragmas. Memory-mapped reading stays off: a file that shrinks under a map kills the
-// process instead of failing a read.
+// setUp sets the pragmas of a new connection. Memory-mapped reading stays off, because a file that shrinks while mapped
+// kills the process instead of failing a read.
 func setUp(conn *sqlite3.Conn, pragmas ...string) error {
 	conn.SetBusyTimeout(busyTimeout)
 	for _, p := range append(pragmas, "temp_store = MEMORY") {
@@ -126,11 +126,11 @@ func setUp(conn *sqlite3.Conn, pragmas ...string) error {
 	return nil
 }
 
-// logUsual is how much of the log is gathered, in bytes, before it is taken over into the file.
+// logUsual is the size of the log, in bytes, at which it is checkpointed into the file.
 const logUsual = 16 << 20
 
-// bound says how much of the log a connection gathers, and has its writes fail where the file would grow beyond a
-// limit. SQLite counts both in pages, which are as large as the program had them that made the file.
+// bound sets how large the log may grow before a checkpoint, and makes writes fail that would grow the file beyond
+// limit. SQLite counts both in pages, whose size was chosen by the program that created the file.
 func bound(conn *sqlite3.Conn, limit int64) error {
 	x, page := sqliteTx{conn}, int64(0)
 	if err := x.get("PRAGMA page_size", nil, []any{&page}); err != nil {
@@ -151,7 +151,6 @@ func openPool(path string) *sql.DB {
 	return pool
 }
 
-// begin starts a transaction of the writer.
 func (d *sqlite) begin(conn *sqlite3.Conn) error {
 	err := d.exec(conn, "BEGIN IMMEDIATE")
 	if err == nil {
@@ -160,13 +159,13 @@ func (d *sqlite) begin(conn *sqlite3.Conn) error {
 	return err
 }
 
-// changes is how many rows a connection has changed so far.
+// changes returns how many rows a connection has changed so far.
 func changes(conn *sqlite3.Conn) (n int64, err error) {
 	err = sqliteTx{conn}.get(`SELECT total_changes()`, nil, []any{&n})
 	return n, err
 }
 
-// committing counts a transaction before readers can see it. One that has changed no row is no commit.
+// committing counts a transaction before readers can see it. A transaction that changed no rows does not count.
 func (d *sqlite) committing(conn *sqlite3.Conn) error {
 	n, err := changes(conn)
 	if err == nil && n != d.changed {
@@ -190,7 +189,7 @@ func (d *sqlite) clock() clock.Reading {
 	return d.time.Read()
 }
 
-func (d *sqlite) setClock(*Tx) error { return nil } // it always has what the machine says
+func (d *sqlite) setClock(*Tx) error { return nil } // the clock always has the machine's time
 
 func (d *sqlite) write(ctx context.Context, relaxed bool, do func(*Tx) error) error {
 	return d.writer.write(ctx, relaxed, failing(do))
@@ -213,7 +212,7 @@ func (d *sqlite) readBlob(ctx context.Context, do func(*Tx) error) error {
 
 func (d *sqlite) tx(conn *sqlite3.Conn) *Tx { return &Tx{on: sqliteTx{conn}, Reading: d.clock()} }
 
-// lend has do use a connection, until ctx ends, and returns when what was read is on the disk.
+// lend calls do with a connection of the pool, interrupts it when ctx ends, and returns once the data read is on disk.
 func (d *sqlite) lend(ctx context.Context, of *sqlitex.Pool, do func(*sqlite3.Conn) error) error {
 	if err := d.use(ctx, of, do); err != nil {
 		return err
@@ -221,8 +220,8 @@ func (d *sqlite) lend(ctx context.Context, of *sqlitex.Pool, do func(*sqlite3.Co
 	return d.flush()
 }
 
-// use is lend without the flush. A reader that finds the file damaged ends writing, too: the writer would only find it
-// later, with more acknowledged by then.
+// use is lend without the flush. A reader that finds the file damaged also stops further writes: the writer would find
+// the damage only later, after acknowledging more.
 func (d *sqlite) use(ctx context.Context, of *sqlitex.Pool, do func(*sqlite3.Conn) error) error {
 	conn, err := of.Take(ctx)
 	if err == nil {
@@ -242,8 +241,7 @@ func (d *sqlite) use(ctx context.Context, of *sqlitex.Pool, do func(*sqlite3.Con
 	return err
 }
 
-// flush is flushes.flush of all commits that may have been seen. What could not be flushed may be lost with all that
-// follows it.
+// flush flushes all commits that may have been seen. After a failed flush these and all later commits may be lost.
 func (d *sqlite) flush() error {
 	if err := d.disk.flush(d.disk.seen()); err != nil {
 		return d.writer.notice(err)
@@ -251,9 +249,10 @@ func (d *sqlite) flush() error {
 	return nil
 }
 
-// broken: after a failed write or flush it is not known what the disk holds, and what was written on top of a damaged
-// page is lost with it, so no further write is acknowledged until an operator has looked and started the bridge again.
-// A full disk is not that: it may have room again.
+// broken reports whether err means that the file can no longer be trusted. After a failed write or flush the content of
+// the disk is unknown, and data written on top of a damaged page is lost with it. No further write is acknowledged
+// until an operator has checked the file and restarted the bridge. A full disk is different, because space may become
+// available again.
 func (d *sqlite) broken(err error) bool {
 	switch codeOf(err) & 0xff {
 	case sqliteIOErr, sqliteCorrupt, sqliteNotADB:
@@ -262,7 +261,7 @@ func (d *sqlite) broken(err error) bool {
 	return false
 }
 
-// notices: there are no other processes.
+// notices returns nil, because there are no other processes.
 func (d *sqlite) notices() *notices { return nil }
 
 // close waits for writes and interrupts reads.

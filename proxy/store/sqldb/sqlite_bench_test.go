@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// BenchmarkWriters is a write of each of so many callers at a time, to a real file.
+// BenchmarkWriters measures concurrent writes to a real file.
 func BenchmarkWriters(b *testing.B) {
 	for _, callers := range []int{1, 4, 16, 64} {
 		b.Run(fmt.Sprint(callers), func(b *testing.B) {

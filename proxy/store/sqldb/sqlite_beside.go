@@ -11,7 +11,6 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// lookSQLite is Look at a SQLite file.
 func lookSQLite(ctx context.Context, path string, do func(*Tx) error) error {
 	return besideSQLite(ctx, path, func(conn *sqlite3.Conn) error {
 		err := doSafely(do, &Tx{on: sqliteTx{conn}, Reading: clock.At(time.Now())})
@@ -25,8 +24,8 @@ func lookSQLite(ctx context.Context, path string, do func(*Tx) error) error {
 	})
 }
 
-// besideSQLite has do use a connection that changes nothing, in one transaction, beside whatever process uses the
-// database. The lock of that process is not asked for: it keeps away writers.
+// besideSQLite runs do in one transaction on a read-only connection, while another process may be using the database.
+// It does not take that process's lock, which only excludes writers.
 func besideSQLite(ctx context.Context, path string, do func(*sqlite3.Conn) error) (err error) {
 	if path, err = realPath(path); err != nil {
 		return err
@@ -46,7 +45,7 @@ func besideSQLite(ctx context.Context, path string, do func(*sqlite3.Conn) error
 	return do(conn)
 }
 
-// beginBeside begins the transaction with a first read, and refuses databases of others.
+// beginBeside begins the transaction with a first read. It refuses databases of other programs.
 func beginBeside(path string, conn *sqlite3.Conn) error {
 	if err := setUp(conn, "cache_size = -2000", "query_only = 1"); err != nil {
 		return unreadable(path, err)
@@ -68,7 +67,7 @@ func beginBeside(path string, conn *sqlite3.Conn) error {
 	return nil
 }
 
-// readable looks at the file before SQLite has it: it must not be opened besides later (see filelock.Lock).
+// readable checks the file before SQLite opens it. Afterwards the file must not be opened again (see filelock.Lock).
 func readable(path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,7 +12,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// beside is a connection of another program to the store's file.
+// beside returns another program's connection to the store's file.
 func beside(t *testing.T, s *DB) *sqlite3.Conn {
 	t.Helper()
 	conn, err := sqlite3.OpenConn(s.on.(*sqlite).path, sqlite3.OpenReadWrite)
@@ -38,9 +38,9 @@ func TestAnotherProgramHoldsTheFile(t *testing.T) {
 	conn := s.on.(*sqlite).writer.conn
 	var usual int64
 	if err := (sqliteTx{conn}).get("PRAGMA busy_timeout", nil, []any{&usual}); err != nil || usual != 5000 {
-		t.Fatalf("it waits for %d ms, %v", usual, err)
+		t.Fatalf("the busy timeout is %d ms, %v", usual, err)
 	}
-	const patience = 200 * time.Millisecond // so that the test does not take long
+	const patience = 200 * time.Millisecond // keeps the test short
 	conn.SetBusyTimeout(patience)
 	other := beside(t, s)
 	must(t, other, "BEGIN IMMEDIATE")
@@ -54,11 +54,11 @@ func TestAnotherProgramHoldsTheFile(t *testing.T) {
 		})
 	}
 	if _, err := readItems(s); err != nil {
-		t.Errorf("reading meanwhile: %v", err)
+		t.Errorf("reading at the same time: %v", err)
 	}
 	all.Wait()
 	if took := time.Since(begin); took < patience || took > 50*patience {
-		t.Errorf("all were refused after %v; they wait together, not one after the other", took)
+		t.Errorf("all were refused after %v; they should wait together, not one after the other", took)
 	}
 	must(t, other, "ROLLBACK")
 	if err := s.Write(ctx, note("b", nil)); err != nil {
@@ -87,7 +87,7 @@ func TestBusyForAMoment(t *testing.T) {
 	}
 }
 
-// beginning is a database that tells when a transaction is about to begin.
+// beginning is a database that signals when a transaction is about to begin.
 type beginning struct {
 	*sqlite
 	begins chan struct{}
@@ -104,7 +104,7 @@ func TestLongReaderHoldsTheLog(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	const limit = 64 << 20                        // journal_size_limit
-	grow := func(n int) (slowest time.Duration) { // by another text each time: the same one is not written again
+	grow := func(n int) (slowest time.Duration) { // a different text each time; an unchanged one is not written
 		t.Helper()
 		for i := range n {
 			begin := time.Now()
@@ -124,15 +124,15 @@ func TestLongReaderHoldsTheLog(t *testing.T) {
 	}
 	grow(30)
 	if n := size(); n > 24<<20 {
-		t.Errorf("a log that nobody holds has %d bytes", n)
+		t.Errorf("a log without readers has %d bytes", n)
 	}
 	other := beside(t, s)
 	must(t, other, "BEGIN")
 	must(t, other, "SELECT count(*) FROM items")
-	const patience = 20 * time.Second // no write takes so long by itself
+	const patience = 20 * time.Second // no write takes that long by itself
 	s.on.(*sqlite).writer.conn.SetBusyTimeout(patience)
 	if took := grow(80); took >= patience {
-		t.Errorf("the reader was waited for: %v", took)
+		t.Errorf("writes waited for the reader: %v", took)
 	}
 	if n := size(); n < 80<<20 {
 		t.Errorf("the log has %d bytes", n)

@@ -10,16 +10,16 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// Progress is told how many pages of a database are copied, and how many there are.
+// Progress receives the number of pages copied so far and in total.
 type Progress func(done, all int)
 
-// copyPages is how many pages are copied between two looks at the context.
+// copyPages is the number of pages copied between two checks of the context.
 const copyPages = 2048
 
-// CopySQLite copies the SQLite database at from into the file to, which is empty or not there, as it is at one moment:
-// the file and what its write-ahead log has. A process that uses the database goes on meanwhile; its log grows until
-// the copy is made. The copy is one file without a log. It is looked through and is on the disk when CopySQLite
-// returns; after an error it is of no use.
+// CopySQLite copies the SQLite database at from, with the content of its write-ahead log, into the file to, which must
+// be empty or missing. The copy is a consistent snapshot. A process may keep using the database; its log grows until
+// the copy is complete. The copy is one file without a log. When CopySQLite returns, the copy has been checked and is
+// on disk. After an error it is unusable.
 func CopySQLite(ctx context.Context, from, to string, said Progress) error {
 	return besideSQLite(ctx, from, func(src *sqlite3.Conn) error {
 		dst, err := sqlite3.OpenConn(to, sqlite3.OpenReadWrite|sqlite3.OpenCreate)
@@ -33,7 +33,7 @@ func CopySQLite(ctx context.Context, from, to string, said Progress) error {
 			err = whole(dst, from)
 		}
 		if err = errors.Join(err, dst.Close()); err != nil {
-			_ = os.Remove(to + "-journal") // what a full disk made SQLite leave: nothing is to be rolled back
+			_ = os.Remove(to + "-journal") // left behind by SQLite on a full disk; there is nothing to roll back
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -42,7 +42,8 @@ func CopySQLite(ctx context.Context, from, to string, said Progress) error {
 	})
 }
 
-// copyInto copies what the transaction of src sees. Since it stays open, no commit of others has the copy begin anew.
+// copyInto copies the data visible to the transaction of src. Since that stays open, commits of others do not restart
+// the copy.
 func copyInto(ctx context.Context, dst, src *sqlite3.Conn, said Progress) error {
 	b, err := sqlite3.NewBackup(dst, "", src, "")
 	if err != nil {
@@ -61,8 +62,7 @@ func copyInto(ctx context.Context, dst, src *sqlite3.Conn, said Progress) error 
 	return nil
 }
 
-// whole makes a copy one file, which needs no other beside it, and looks through it: pages are copied as they are,
-// harmed ones too.
+// whole makes a copy a single file without a log and checks it, because pages are copied unchanged, even damaged ones.
 func whole(dst *sqlite3.Conn, from string) error {
 	mode := ""
 	if err := (sqliteTx{dst}).get("PRAGMA journal_mode = DELETE", nil, []any{&mode}); err != nil {
@@ -71,7 +71,7 @@ func whole(dst *sqlite3.Conn, from string) error {
 	return sound(dst, from)
 }
 
-// CheckSQLite looks through all of the SQLite database at path.
+// CheckSQLite checks the integrity of the SQLite database at path.
 func CheckSQLite(ctx context.Context, path string) error {
 	return besideSQLite(ctx, path, func(conn *sqlite3.Conn) error {
 		err := sound(conn, path)
@@ -101,8 +101,8 @@ func unwritable(to string, err error) error {
 	return err
 }
 
-// RestoreSQLite makes the SQLite database at path a copy of the one at from. There must be none at path, and no process
-// that uses it. Until it returns nil there is no database at path.
+// RestoreSQLite copies the SQLite database at from to path. There must be no database at path and no process using it.
+// The new database appears at path only once it is complete.
 func RestoreSQLite(ctx context.Context, from, path string, said Progress) error {
 	path, err := realPath(path)
 	if err != nil {

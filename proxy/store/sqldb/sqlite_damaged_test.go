@@ -12,8 +12,7 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// damaged is a store whose file had many items in it and was harmed while it is open; what it has in its caches is
-// whole.
+// damaged returns a store whose file contained many items and was damaged while open. The cached pages are intact.
 func damaged(t *testing.T, harm func(path string) error) *DB {
 	t.Helper()
 	s, ctx := fresh(t), context.Background()
@@ -21,7 +20,7 @@ func damaged(t *testing.T, harm func(path string) error) *DB {
 		put(t, s, i)
 	}
 	path := s.on.(*sqlite).path
-	if err := s.Close(); err != nil { // moves the log into the file
+	if err := s.Close(); err != nil { // checkpoints the log into the file
 		t.Fatal(err)
 	}
 	s, err := Open(ctx, path, Options{}, zap.NewNop())
@@ -45,7 +44,7 @@ func put(t *testing.T, s *DB, i int) {
 	}
 }
 
-// harms are what may befall the pages that were not read yet.
+// harms damage pages that have not been read yet.
 var harms = map[string]func(path string) error{
 	"overwritten": func(path string) error {
 		info, err := os.Stat(path)
@@ -78,14 +77,14 @@ func TestDamageFoundUnderWayEndsWriting(t *testing.T) {
 				t.Parallel()
 				s := damaged(t, harm)
 				if e := mapping.Classify(meet(s)); e.Class != mapping.Unavailable || e.Code != CodeUnavailable {
-					t.Fatalf("it said %v", e)
+					t.Fatalf("got %v", e)
 				}
 				err := s.Write(ctx, note("after", nil))
 				if e := mapping.Classify(err); err == nil || e.Code != CodeUnavailable {
 					t.Errorf("the next write: %v", err)
 				}
 				if err := s.Ping(ctx); err == nil {
-					t.Error("it says that it can be written to")
+					t.Error("Ping succeeded")
 				}
 			})
 		}

@@ -20,21 +20,21 @@ import (
 // applicationID marks a database file as ours ("PRAGMA application_id").
 const applicationID = 0x41504247
 
-// pageSize is that of new files, in bytes. Every commit writes each page that it changes as a whole, and a run changes
-// thirty for five kilobytes of its own: with SQLite's usual 4 KiB that takes a seventh longer. Larger rows go to pages
-// of their own either way, in as many bytes.
+// pageSize is the page size of new files, in bytes. Every commit writes each changed page completely, and a run changes
+// thirty pages for five kilobytes of its own data. With SQLite's default of 4 KiB a run takes a seventh longer. Larger
+// rows use overflow pages in both cases, with the same number of bytes.
 const pageSize = 2048
 
-// sqliteFile is the file of a database, locked, with what stands beside it. Safe for concurrent use once it is opened.
+// sqliteFile is the locked file of a database and the files next to it. Safe for concurrent use once opened.
 type sqliteFile struct {
 	path   string
 	lock   *filelock.Lock
-	opened os.FileInfo // as it was then
-	seen   fileStat    // to notice when it is harmed
+	opened os.FileInfo // stat result at the time of opening
+	seen   fileStat    // to detect damage
 	zap    *zap.Logger
 }
 
-// prepare leaves a database of this version at the path, or says why not.
+// prepare makes sure that there is a database of this version at the path.
 func (f *sqliteFile) prepare(ctx context.Context) error {
 	if err := f.ensureFile(ctx); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (f *sqliteFile) prepare(ctx context.Context) error {
 	return nil
 }
 
-// upgrade looks at the tables and brings them up to date, by the driver that migrations are written for.
+// upgrade checks the tables and brings them up to date, with the driver that migrations are written for.
 func (f *sqliteFile) upgrade(ctx context.Context) error {
 	pool := openPool(f.path)
 	defer pool.Close()
@@ -64,8 +64,8 @@ func (f *sqliteFile) upgrade(ctx context.Context) error {
 	return migrate(ctx, f.path, pool, goose.DialectSQLite3, f.zap)
 }
 
-// ensureFile leaves a complete database at the path or says why not. A new one is made under another name first, so
-// that a file at the path is never half made.
+// ensureFile makes sure that there is a complete database at the path. A new one is created under another name first,
+// so that a file at the path is never incomplete.
 func (f *sqliteFile) ensureFile(ctx context.Context) error {
 	info, err := os.Stat(f.path)
 	switch {
@@ -84,7 +84,7 @@ func (f *sqliteFile) ensureFile(ctx context.Context) error {
 	if err := f.holdFile(); err != nil {
 		return err
 	}
-	// What SQLite itself would notice late or not at all.
+	// Check for damage that SQLite itself would notice late or not at all.
 	if err := checkHeader(f.path, f.lock.File(), info.Size()); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (f *sqliteFile) create(ctx context.Context) error {
 	if err := build(ctx, draft); err != nil {
 		return err
 	}
-	// Conversations are their user's own. SQLite gives the files beside it the same mode.
+	// Conversations are private. SQLite gives the files next to this one the same mode.
 	if err := os.Chmod(draft, 0o600); err != nil {
 		return refuse(f.path, "%v", err)
 	}
@@ -124,7 +124,6 @@ func (f *sqliteFile) create(ctx context.Context) error {
 	return f.lock.Mark()
 }
 
-// size is that of the file.
 func (f *sqliteFile) size() (bytes int64, ok bool) {
 	info, err := os.Stat(f.path)
 	if err != nil {
@@ -133,10 +132,10 @@ func (f *sqliteFile) size() (bytes int64, ok bool) {
 	return info.Size(), true
 }
 
-// logSize is the size of the write-ahead log. It is written anew from its beginning when a checkpoint has seen all of
-// it, which needs that no reader stands on what is older: our own readers are brief, but another program may hold it up
-// for as long as it likes. Nothing waits for that; the log grows meanwhile, and is cut to journal_size_limit when it
-// can be.
+// logSize returns the size of the write-ahead log. SQLite overwrites the log from the beginning after a checkpoint has
+// copied all of it, which is only possible if no reader uses an older state. Our own readers are brief, but another
+// program can delay that indefinitely. Nothing waits for it. Until then the log grows, and afterwards it is truncated
+// to journal_size_limit.
 func (f *sqliteFile) logSize() (bytes int64, ok bool) {
 	info, err := os.Stat(f.path + "-wal")
 	if err != nil {
@@ -145,8 +144,8 @@ func (f *sqliteFile) logSize() (bytes int64, ok bool) {
 	return info.Size(), true
 }
 
-// build makes a complete, empty database, which is durable when it returns. No other program knows the draft before
-// that: it is flushed once, at its end.
+// build creates a complete, empty database, which is durable when build returns. No other program knows the draft
+// before, so it is flushed only once, at the end.
 func build(ctx context.Context, draft string) error {
 	if err := fill(ctx, draft); err != nil {
 		return err
@@ -161,7 +160,7 @@ func build(ctx context.Context, draft string) error {
 	return nil
 }
 
-// fill makes the tables of a draft.
+// fill creates the tables of a draft.
 func fill(ctx context.Context, draft string) error {
 	pool := openPool(draft)
 	defer pool.Close()
@@ -174,7 +173,7 @@ func fill(ctx context.Context, draft string) error {
 	return migrate(ctx, draft, pool, goose.DialectSQLite3, zap.NewNop())
 }
 
-// checkHeader reads the first 100 bytes ("Database File Format", section 1.3).
+// checkHeader checks the first 100 bytes ("Database File Format", section 1.3).
 func checkHeader(path string, f io.Reader, size int64) error {
 	if size == 0 {
 		return refuse(path, "the file is empty. Restore a backup, or delete it together with %s-lock to start anew", path)
@@ -187,15 +186,15 @@ func checkHeader(path string, f io.Reader, size int64) error {
 	if page == 1 {
 		page = 65536
 	}
-	// A checkpoint that was cut off leaves the file short while the log has the rest: only without one is shortness a
-	// loss.
+	// An interrupted checkpoint leaves the file short while the log has the rest. A short file means data loss only if
+	// there is no log.
 	if pages := int64(binary.BigEndian.Uint32(h[28:])); size < pages*page && emptyOrAbsent(path+"-wal") {
 		return refuse(path, "the file is truncated: %d of %d bytes are left. Restore a backup", size, pages*page)
 	}
 	return nil
 }
 
-// checkTables reads a little of everything, for what a header does not tell.
+// checkTables reads a little of each table to detect damage that the header does not show.
 func checkTables(ctx context.Context, path string, pool *sql.DB) error {
 	var id, tables int64
 	if err := pool.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
@@ -246,7 +245,7 @@ func removeAll(paths ...string) error {
 	return nil
 }
 
-// syncFolder makes a rename durable where the system can; elsewhere it is as durable as renames are there.
+// syncFolder makes a rename durable on systems that support it.
 func syncFolder(path string) {
 	if f, err := os.Open(path); err == nil {
 		_ = f.Sync()

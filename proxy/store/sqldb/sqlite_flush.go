@@ -10,42 +10,43 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// flushes flushes the log of a SQLite file, and knows which commits may not be on the disk yet. SQLite itself flushes
-// at its checkpoints only (synchronous NORMAL). Callers that wait at the same time share a flush. Safe for concurrent
-// use; its zero value counts nothing and never flushes.
+// flushes flushes the log of a SQLite file and tracks which commits may not be on disk yet. SQLite itself flushes only
+// at its checkpoints (synchronous NORMAL). Concurrent callers share a flush. The zero value counts nothing and never
+// flushes. Safe for concurrent use.
 type flushes struct {
-	log     string       // path of SQLite's write-ahead log; "": nothing is flushed here
+	log     string       // path of SQLite's write-ahead log; "" disables flushing
 	begun   atomic.Int64 // commits; each is counted before it can be seen
-	over    atomic.Int64 // how many of them are over
-	flushed atomic.Int64 // how many of them are on the disk, or came to nothing
+	over    atomic.Int64 // how many of them have ended
+	flushed atomic.Int64 // how many of them are on disk or failed
 
 	mu     sync.Mutex // held during a flush
 	file   *os.File
 	failed error // why nothing is flushed any more; see sync
 }
 
-// start has f flush the log of the database at path. What an earlier process left in the log may not be on the disk.
+// start enables flushing of the log of the database at path. The log of an earlier process counts as not flushed.
 func (f *flushes) start(path string) {
 	f.log = path + "-wal"
 	f.commitBegins()
 	f.commitEnds()
 }
 
-// commitBegins counts a commit that is about to be made, commitEnds one that is over. One goroutine makes all commits.
+// commitBegins counts a commit that is about to be made, commitEnds one that has ended. All commits are made by one
+// goroutine.
 func (f *flushes) commitBegins() { f.begun.Add(1) }
 func (f *flushes) commitEnds()   { f.over.Store(f.begun.Load()) }
 
-// seen is the newest commit that can have been seen by now.
+// seen returns the newest commit that may have been seen so far.
 func (f *flushes) seen() int64 { return f.begun.Load() }
 
-// flush returns when a commit, and all before it, are on the disk.
+// flush returns once a commit and all earlier ones are on disk.
 func (f *flushes) flush(commit int64) error {
 	if f.log == "" || f.flushed.Load() >= commit {
 		return nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.flushed.Load() >= commit { // by the flush that was waited for
+	if f.flushed.Load() >= commit { // flushed while waiting for the lock
 		return nil
 	}
 	if f.failed != nil {
@@ -61,8 +62,8 @@ func (f *flushes) flush(commit int64) error {
 	return nil
 }
 
-// sync flushes the log. One that fails is the last: the kernel tells of it once, and the next would succeed without
-// what it has dropped.
+// sync flushes the log. After a failure nothing is flushed any more: the kernel reports an error once, and the next
+// fsync would succeed although dirty pages have been dropped.
 func (f *flushes) sync() (err error) {
 	if f.file == nil {
 		if f.file, err = os.OpenFile(f.log, os.O_RDWR, 0); err != nil {
@@ -72,7 +73,7 @@ func (f *flushes) sync() (err error) {
 	return f.file.Sync()
 }
 
-// size is what a test that simulates a power cut leaves of the log.
+// size returns the size of the log for tests that simulate a power failure.
 func (f *flushes) size() int64 {
 	if !failpoint.Enabled {
 		return 0
@@ -84,7 +85,7 @@ func (f *flushes) size() int64 {
 	return info.Size()
 }
 
-// close has what is asked for later fail: the log may be another's by then.
+// close makes later flushes fail, because the log may then belong to another process.
 func (f *flushes) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -9,8 +9,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestAFailedFlushIsTheLast: the kernel tells of a write that failed once, and drops what was to be written. The next
-// flush would succeed, without it.
+// The kernel reports a failed write once and drops the data. The next flush would succeed without it.
 func TestAFailedFlushIsTheLast(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), Options{Synchronous: "full"}, zap.NewNop())
@@ -31,15 +30,14 @@ func TestAFailedFlushIsTheLast(t *testing.T) {
 		t.Error("the second flush succeeded")
 	}
 	if _, err := readItems(s); err == nil {
-		t.Error("what may be lost was read")
+		t.Error("data that may be lost was returned")
 	}
 	if _, err := db.renewLease(t.Context(), 1); err == nil {
 		t.Error("a write was accepted")
 	}
 }
 
-// TestNothingIsFlushedAfterClose: the log is removed with the last connection, and the next one at its place is another
-// process's.
+// The log is removed with the last connection, and a new log in its place belongs to another process.
 func TestNothingIsFlushedAfterClose(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), Options{Synchronous: "full"}, zap.NewNop())
@@ -52,11 +50,11 @@ func TestNothingIsFlushedAfterClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Flush(); !errors.Is(err, errClosed) {
-		t.Errorf("flushed behind Close: %v", err)
+		t.Errorf("flushed after Close: %v", err)
 	}
 }
 
-// harm puts a pipe in the place of the log, which cannot be flushed.
+// harm replaces the log by a pipe, which cannot be flushed.
 func harm(t *testing.T, f *flushes) (log *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()

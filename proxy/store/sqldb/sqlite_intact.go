@@ -10,13 +10,13 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// fileStat holds the last known facts about a database's files. It is safe for concurrent use.
+// fileStat holds the last known facts about a database's files. Safe for concurrent use.
 type fileStat struct {
-	size atomic.Int64                // of the file: it never shrinks but by VACUUM
+	size atomic.Int64                // of the file, which only VACUUM shrinks
 	log  atomic.Pointer[os.FileInfo] // of the write-ahead log; nil before the first transaction
 }
 
-// present reports whether the file at the path is still the one that is open.
+// present returns an error if the file at the path is no longer the one that was opened.
 func (f *sqliteFile) present() error {
 	info, err := os.Stat(f.path)
 	if err == nil && os.SameFile(info, f.opened) {
@@ -25,14 +25,14 @@ func (f *sqliteFile) present() error {
 	return refuse(f.path, "the file was moved or deleted while in use; stop the bridge, put the file back and start again")
 }
 
-// intact looks, at the start of a transaction that writes, whether the file was cut short or the log taken away. No
-// other program can change the database meanwhile, so that what VACUUM of another program has freed is told from what
-// is lost. lasting: no further write may be trusted.
+// intact checks, at the start of a write transaction, whether the file was truncated or the log removed. During the
+// transaction no other program can change the database, so that a VACUUM by another program can be distinguished from
+// data loss. If lasting is true, no further write can be trusted.
 func (f *sqliteFile) intact(conn *sqlite3.Conn) (lasting bool, err error) {
 	known := f.seen.size.Load()
 	info, err := os.Stat(f.path)
 	if err != nil {
-		return false, nil // present says so
+		return false, nil // present reports that
 	}
 	size := info.Size()
 	if size < known {
@@ -52,8 +52,8 @@ func (f *sqliteFile) intact(conn *sqlite3.Conn) (lasting bool, err error) {
 	return false, f.logIntact()
 }
 
-// logIntact looks whether the write-ahead log is the one that is open. SQLite deletes it when the last connection is
-// closed, and not before.
+// logIntact checks whether the write-ahead log is still the one that was opened. SQLite deletes the log only when the
+// last connection is closed.
 func (f *sqliteFile) logIntact() error {
 	info, err := os.Stat(f.path + "-wal")
 	known := f.seen.log.Load()
@@ -67,17 +67,17 @@ func (f *sqliteFile) logIntact() error {
 	return refuse(f.path, "%s-wal was moved or deleted while in use, and a crash would now lose what is in it. Stop the bridge with SIGTERM, which moves all of it into the file, and start again", f.path)
 }
 
-// suspicious reports whether a transaction that writes might find something wrong with the files.
+// suspicious reports whether a write transaction might find the files damaged.
 func (f *sqliteFile) suspicious() bool {
-	known := f.seen.size.Load() // before the file is looked at, which may grow meanwhile
+	known := f.seen.size.Load() // read before the file, which may grow in between
 	info, err := os.Stat(f.path)
 	return err != nil || info.Size() < known || f.logIntact() != nil
 }
 
-// probeEvery is how often ping may write, at most, where something seems wrong.
+// probeEvery is the minimum time between two writes of ping.
 const probeEvery = time.Second
 
-// probe bounds how often ping writes. Safe for concurrent use.
+// probe limits how often ping writes. Safe for concurrent use.
 type probe struct {
 	mu   sync.Mutex
 	last time.Time
@@ -93,8 +93,8 @@ func (p *probe) due() bool {
 	return true
 }
 
-// ping reads. It writes, once a second at most, only where the newest write was refused, or the files are not as they
-// were: to see whether that has passed.
+// ping reads. If the last write was refused or the files have changed unexpectedly, it writes instead, at most once a
+// second, to see whether the problem persists.
 func (d *sqlite) ping(ctx context.Context, patience time.Duration) error {
 	if err := d.present(); err != nil {
 		return err

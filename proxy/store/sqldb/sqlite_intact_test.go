@@ -35,7 +35,7 @@ func TestFileCutShortInUse(t *testing.T) {
 				})
 				if asks {
 					if err := s.Ping(ctx); err == nil || !strings.Contains(err.Error(), "cut short") {
-						t.Errorf("asked for readiness it says %v", err)
+						t.Errorf("readiness check: %v", err)
 					}
 				}
 				err := s.Write(ctx, note("after", nil))
@@ -43,7 +43,7 @@ func TestFileCutShortInUse(t *testing.T) {
 					t.Errorf("a write: %v", err)
 				}
 				if err := s.Ping(ctx); err == nil {
-					t.Error("it says that it is ready")
+					t.Error("the readiness check succeeded")
 				}
 			})
 		}
@@ -66,7 +66,7 @@ func TestLogTakenAwayInUse(t *testing.T) {
 		t.Errorf("a write: %v", err)
 	}
 	if err := s.Ping(ctx); err == nil {
-		t.Error("it says that it is ready")
+		t.Error("the readiness check succeeded")
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -77,11 +77,11 @@ func TestLogTakenAwayInUse(t *testing.T) {
 	}
 	defer s.Close()
 	if got := noted(t, s); !sameNames(got, []string{"before"}) {
-		t.Errorf("after a stop in order there is %v", got)
+		t.Errorf("after an orderly stop: %v", got)
 	}
 }
 
-// What another program frees by VACUUM is no damage.
+// Space freed by another program's VACUUM is not damage.
 func TestFileThatAnotherProgramMakesSmaller(t *testing.T) {
 	t.Parallel()
 	s, ctx := fresh(t), context.Background()
@@ -111,14 +111,14 @@ func TestFileThatAnotherProgramMakesSmaller(t *testing.T) {
 		return info.Size()
 	}
 	before := size()
-	if err := s.Write(ctx, note("large", nil)); err != nil { // sees that size
+	if err := s.Write(ctx, note("large", nil)); err != nil { // records that size
 		t.Fatal(err)
 	}
 	if _, err := db.Exec("VACUUM"); err != nil {
 		t.Fatal(err)
 	}
 	if after := size(); after > before/2 {
-		t.Fatalf("it has %d bytes, and had %d", after, before)
+		t.Fatalf("%d bytes, %d before", after, before)
 	}
 	if err := s.Ping(ctx); err != nil {
 		t.Error(err)
@@ -129,7 +129,7 @@ func TestFileThatAnotherProgramMakesSmaller(t *testing.T) {
 	put(t, s, 1000)
 }
 
-// Any client may ask for readiness, so it only reads.
+// Any client may check readiness, so the check only reads.
 func TestReadinessOnlyReads(t *testing.T) {
 	t.Parallel()
 	s, ctx := fresh(t), context.Background()
@@ -159,18 +159,18 @@ func TestReadinessOnAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	db.fails = full
-	for range 10 { // one of them tries
+	for range 10 { // one of them tries to write
 		if err := s.Ping(ctx); mapping.Classify(err).Class != mapping.StorageFull {
-			t.Fatalf("it says %v", err)
+			t.Fatalf("got %v", err)
 		}
 	}
 	if db.fails != nil {
-		t.Error("nobody has tried")
+		t.Error("no write was tried")
 	}
 	db.probe.last = db.probe.last.Add(-probeEvery)
 	for range 2 {
 		if err := s.Ping(ctx); err != nil {
-			t.Fatalf("with room again it says %v", err)
+			t.Fatalf("with space again: %v", err)
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb/filelock"
 )
 
-// lockDatabase takes the lock of the name.
 func lockDatabase(path string) (*filelock.Lock, error) {
 	lock, err := filelock.Take(path)
 	switch {
@@ -26,7 +25,8 @@ func lockDatabase(path string) (*filelock.Lock, error) {
 	return nil, refuse(path, "%v", err)
 }
 
-// holdDatabase takes the lock of the file itself. filelock.ErrUnlocked: it is open, and can be locked by its name only.
+// holdDatabase takes the lock of the file itself. It returns filelock.ErrUnlocked if the file is open but can only be
+// locked by name.
 func holdDatabase(lock *filelock.Lock, path string) error {
 	err := lock.Hold()
 	var names filelock.ManyNames

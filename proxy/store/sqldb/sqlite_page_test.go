@@ -8,8 +8,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// A file is served whatever its pages are like: how much of the log is gathered, and how large the file may grow, is
-// counted in bytes.
+// Files with any page size are served. The sizes of log and file are limited in bytes.
 func TestPagesOfOlderFiles(t *testing.T) {
 	t.Parallel()
 	const limit = 8 << 20
@@ -42,7 +41,7 @@ func TestPagesOfOlderFiles(t *testing.T) {
 	}
 }
 
-// repaged is the store over its file as another program would have made it.
+// repaged rebuilds the store's file with another page size, as another program would have created it.
 func repaged(t *testing.T, s *DB, page int64) *DB {
 	t.Helper()
 	path := s.on.(*sqlite).path

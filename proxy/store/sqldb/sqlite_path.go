@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 )
 
-// linksMost bounds the symbolic links that lead to a file which is not there yet.
+// linksMost limits the chain of symbolic links to a file that does not exist yet.
 const linksMost = 40
 
-// realPath is where a database's file is, or is to be made, whatever symbolic links lead there: SQLite's files, ours,
-// and the lock stand beside the file itself, so that all of its names mean one database.
+// realPath returns the path of a database's file, or where it will be created, with symbolic links resolved. SQLite's
+// files, ours and the lock are next to the file itself, so all of its names refer to one database.
 func realPath(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -27,7 +27,7 @@ func realPath(path string) (string, error) {
 	return futurePath(path)
 }
 
-// futurePath is realPath of a file that does not exist.
+// futurePath is realPath for a file that does not exist.
 func futurePath(path string) (string, error) {
 	at := path
 	for range linksMost {
@@ -40,7 +40,7 @@ func futurePath(path string) (string, error) {
 		}
 		at = filepath.Join(folder, filepath.Base(at))
 		target, err := os.Readlink(at)
-		if err != nil { // no link: this is the place
+		if err != nil { // not a link
 			return at, nil
 		}
 		if !filepath.IsAbs(target) {

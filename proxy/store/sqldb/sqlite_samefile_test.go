@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// link makes a symbolic link, or skips where this user may not.
+// link creates a symbolic link, or skips the test if this user may not.
 func link(t *testing.T, target, name string) {
 	t.Helper()
 	if err := os.Symlink(target, name); err != nil {
@@ -56,30 +56,30 @@ func TestSecondProcessByAnotherName(t *testing.T) {
 			second, err := Open(context.Background(), c.other(t, path), Options{}, zap.NewNop())
 			if err == nil {
 				_ = second.Close()
-				t.Fatal("a second process was let in")
+				t.Fatal("a second process opened the database")
 			}
 			for _, w := range c.words {
 				if !strings.Contains(err.Error(), w) {
-					t.Errorf("%q does not say %q", err, w)
+					t.Errorf("%q does not contain %q", err, w)
 				}
 			}
-			ok(t, putItem(first, "k", []byte("v"))) // it still serves
+			ok(t, putItem(first, "k", []byte("v"))) // it still works
 		})
 	}
 }
 
-// Everything that belongs to a database is beside the file itself, so that the names of it may be used in turn.
+// All files of a database are next to the file itself, so its names can be used interchangeably.
 func TestLinkAndFileAreOneDatabase(t *testing.T) {
 	t.Parallel()
 	real, links := filepath.Join(t.TempDir(), "real.db"), t.TempDir()
 	link(t, real, filepath.Join(links, "one.db"))
-	link(t, "one.db", filepath.Join(links, "two.db")) // dangling: the file is made where it points to
+	link(t, "one.db", filepath.Join(links, "two.db")) // dangling: the file is created at the target
 	b := openDB(t, filepath.Join(links, "two.db"), Options{Synchronous: "normal"})
 	ok(t, putItem(b, "k", []byte("v")))
 	left, err := filepath.Glob(filepath.Join(links, "*"))
 	ok(t, err)
 	if len(left) != 2 {
-		t.Errorf("beside the links: %v", left)
+		t.Errorf("next to the links: %v", left)
 	}
 	ok(t, b.Close())
 	if n, err := readItems(openDB(t, real, Options{})); n != 1 || err != nil {

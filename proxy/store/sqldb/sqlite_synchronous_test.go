@@ -7,8 +7,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestSynchronousIsAsConfigured: with full a write returns when its commit, and all before it, are flushed; with normal
-// nothing is flushed but by SQLite.
+// With full, a write returns when its commit and all earlier ones are flushed. With normal, only SQLite itself flushes.
 func TestSynchronousIsAsConfigured(t *testing.T) {
 	t.Parallel()
 	for configured, want := range map[string]bool{"full": true, "normal": false} {

@@ -10,15 +10,15 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// sqliteTx is a SQLite connection in the middle of an operation. Not for concurrent use. It does without database/sql,
-// which asks for the names of parameters and the types of columns at every execution. Migrations go through
-// database/sql, as goose does.
+// sqliteTx is a SQLite connection during an operation. It does not use database/sql, which queries the names of
+// parameters and the types of columns at every execution. Migrations do use database/sql, as goose requires it. Not
+// safe for concurrent use.
 //
-// The connection keeps every statement that was prepared on it. So there must not be ever new texts: a list of any
-// length is filled up (column.FilledUp).
+// The connection keeps every statement that was prepared on it. So the number of different texts must be bounded: lists
+// of variable length are padded (column.FilledUp).
 type sqliteTx struct{ conn *sqlite3.Conn }
 
-// prepare gives a statement its arguments. The caller finishes it.
+// prepare binds a statement's arguments. The caller calls finish.
 func (x sqliteTx) prepare(text string, args []any) (*sqlite3.Stmt, error) {
 	st, err := x.conn.Prepare(text)
 	if err != nil {
@@ -27,7 +27,7 @@ func (x sqliteTx) prepare(text string, args []any) (*sqlite3.Stmt, error) {
 	return st, bind(st, args)
 }
 
-// finish ends what a statement reads and frees its arguments, which may be large.
+// finish resets a statement and frees its arguments, which may be large.
 func finish(st *sqlite3.Stmt) {
 	_ = st.Reset()
 	_ = st.ClearBindings()
@@ -50,7 +50,7 @@ func (x sqliteTx) put(text string, args []any) error {
 	return err
 }
 
-// insert asks the connection for the key: reading it as a row costs more.
+// insert reads the key from the connection, which is cheaper than returning it as a row.
 func (x sqliteTx) insert(text string, args []any) (key int64, err error) {
 	n, err := x.exec(text, args)
 	if err == nil && n == 0 {
@@ -92,11 +92,11 @@ func (x sqliteTx) until(text string, args []any, row func(scan func(...any) erro
 	}
 }
 
-// shared: the writer is the only one that changes anything.
+// shared returns false: only the writer changes the database.
 func (sqliteTx) shared() bool { return false }
 
-// bind gives each parameter its argument, $1 the first. The parameter's name tells which it is: SQLite numbers
-// parameters by where they come first in the text.
+// bind binds the parameter $n to the nth argument. It goes by the parameter's name, because SQLite numbers parameters
+// in the order of their first use in the text.
 func bind(st *sqlite3.Stmt, args []any) error {
 	if n := st.BindParamCount(); n != len(args) {
 		return fmt.Errorf("store: %d arguments for %d parameters", len(args), n)
@@ -114,7 +114,7 @@ func bind(st *sqlite3.Stmt, args []any) error {
 	return nil
 }
 
-// bindOne: a nil pointer, and no bytes at all, are NULL.
+// bindOne binds one value. Nil pointers and nil slices become NULL.
 func bindOne(st *sqlite3.Stmt, at int, v reflect.Value) error {
 	switch {
 	case !v.IsValid(), (v.Kind() == reflect.Pointer || v.Kind() == reflect.Slice) && v.IsNil():
@@ -141,7 +141,7 @@ func bytesLike(v reflect.Value) bool {
 	return v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8
 }
 
-// scan reads the columns of the row that the last step came to. A column with a nil place is passed over.
+// scan reads the columns of the current row. Columns with a nil destination are skipped.
 func scan(st *sqlite3.Stmt, dest []any) error {
 	if n := st.ColumnCount(); n != len(dest) {
 		return fmt.Errorf("store: %d places for %d columns", len(dest), n)
@@ -182,7 +182,7 @@ func scanOne(st *sqlite3.Stmt, at int, dest any) error {
 	return nil
 }
 
-// columnBytes copies a column into room, or into memory of its own where that is too small; nil for NULL.
+// columnBytes copies a column into room, or into new memory if room is too small. It returns nil for NULL.
 func columnBytes(st *sqlite3.Stmt, at int, room []byte) []byte {
 	if st.ColumnIsNull(at) {
 		return nil

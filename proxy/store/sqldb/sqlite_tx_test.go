@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// What a statement is given stays what its numbers say, and too few or too many arguments are refused.
+// Parameters are bound by number, and too few or too many arguments are refused.
 func TestParametersKeepTheirNumbers(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
@@ -24,7 +24,7 @@ func TestParametersKeepTheirNumbers(t *testing.T) {
 	}
 }
 
-// What goes in comes out as what it was, also as a type of its own.
+// Values are returned with their type and content, also for named types.
 func TestValuesKeepTheirKind(t *testing.T) {
 	t.Parallel()
 	type (
@@ -60,12 +60,12 @@ func TestValuesThatFitNowhereAreRefused(t *testing.T) {
 	} {
 		err := s.ReadOne(t.Context(), func(x *Tx) error { return x.Get(`SELECT $1`, []any{tt.arg}, tt.into) })
 		if err == nil {
-			t.Errorf("%T went into %T", tt.arg, tt.into)
+			t.Errorf("%T was scanned into %T", tt.arg, tt.into)
 		}
 	}
 }
 
-// A text that was left in the middle is read from its start the next time.
+// A statement that was abandoned midway is read from its start the next time.
 func TestStatementsAreReadFromTheirStart(t *testing.T) {
 	t.Parallel()
 	const text = `SELECT value FROM json_each('[1,2]') WHERE value >= $1`
@@ -84,7 +84,7 @@ func TestStatementsAreReadFromTheirStart(t *testing.T) {
 	}
 }
 
-// endless is a read that goes on until it is interrupted.
+// endless is a read that continues until it is interrupted.
 func endless(begun chan<- struct{}) func(*Tx) error {
 	return func(x *Tx) error {
 		close(begun)
@@ -93,7 +93,7 @@ func endless(begun chan<- struct{}) func(*Tx) error {
 	}
 }
 
-// A read ends with its context, and its connection serves the next one.
+// A read ends with its context, and its connection can be used again.
 func TestReadEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)

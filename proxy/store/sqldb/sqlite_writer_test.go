@@ -12,7 +12,7 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// putItem writes a row of one table, over the one that has its key.
+// putItem writes a row, replacing the one with the same key.
 func putItem(s *DB, key string, value []byte) error {
 	return s.Write(context.Background(), func(t *Tx) error {
 		_, err := t.Exec(`INSERT INTO items (tenant, owner, namespace, item_key, value, fields, ttl_us, created_us, updated_us, expires_us)
@@ -28,7 +28,6 @@ func deleteItem(s *DB, key string) error {
 	})
 }
 
-// readItems reads all values, and counts them.
 func readItems(s *DB) (n int, err error) {
 	err = s.ReadOne(context.Background(), func(t *Tx) error {
 		n = 0
@@ -41,7 +40,7 @@ func readItems(s *DB) (n int, err error) {
 	return n, err
 }
 
-// group hands operations over while the writer is busy, so that they are committed together, and returns their errors.
+// group queues operations while the writer is busy, so that they are committed together, and returns their errors.
 func group(t *testing.T, s *DB, ops ...func(*Tx) error) []error {
 	t.Helper()
 	entered, leave := make(chan struct{}), make(chan struct{})
@@ -64,7 +63,7 @@ func group(t *testing.T, s *DB, ops ...func(*Tx) error) []error {
 	return errs
 }
 
-// waiting is how many operations are queued.
+// waiting returns how many operations are queued.
 func waiting(s *DB) int { return len(s.on.(*sqlite).writer.queue) }
 
 func until(t *testing.T, holds func() bool) {
@@ -76,7 +75,7 @@ func until(t *testing.T, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatal("the condition did not come to hold in a minute")
+			t.Fatal("the condition was not met within a minute")
 		}
 	}
 }
@@ -130,7 +129,7 @@ func TestFailingOperationLeavesNeighboursAlone(t *testing.T) {
 	}
 }
 
-// An operation that fails costs its neighbours no second try, whether or not it has written.
+// A failed operation does not make its neighbours run twice, whether or not it has written.
 func TestNeighboursOfAFailureAreRunOnce(t *testing.T) {
 	t.Parallel()
 	for name, fails := range map[string]func(*Tx) error{
@@ -153,8 +152,8 @@ func TestNeighboursOfAFailureAreRunOnce(t *testing.T) {
 	}
 }
 
-// The database may undo a whole transaction for one operation's sake (a full disk): the neighbours must then run again,
-// alone.
+// The database may roll back a whole transaction because of one operation (on a full disk). The other operations must
+// then run again, each alone.
 func TestLostTransactionIsRunAgainOneByOne(t *testing.T) {
 	t.Parallel()
 	s, runs := fresh(t), 0
@@ -207,7 +206,7 @@ func TestCallerThatGivesUpInTimeLeavesNothing(t *testing.T) {
 	}
 }
 
-// Closing waits for what was queued, and refuses what comes later.
+// Close waits for queued operations and refuses later ones.
 func TestCloseLetsQueuedOperationsFinish(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
@@ -242,12 +241,12 @@ func TestCloseLetsQueuedOperationsFinish(t *testing.T) {
 		return w.closed
 	})
 	if err := s.Write(context.Background(), note("late", nil)); !errors.Is(err, errClosed) {
-		t.Errorf("after the closing: %v", err)
+		t.Errorf("after Close: %v", err)
 	}
 	close(leave)
 	all.Wait()
 	if ran != 3 {
-		t.Errorf("%d of 3 were run", ran)
+		t.Errorf("%d of 3 operations ran", ran)
 	}
 }
 
@@ -310,11 +309,11 @@ func TestFullDiskIsSaidAndPasses(t *testing.T) {
 	}
 	limit(0)
 	if err := putItem(s, key, big); err != nil {
-		t.Fatalf("with room again: %v", err)
+		t.Fatalf("with space again: %v", err)
 	}
 }
 
-// flaky is a database one of whose commits does not come through.
+// flaky is a database in which one commit fails.
 type flaky struct {
 	*sqlite
 	fails error // of the next commit
@@ -371,7 +370,7 @@ func TestFailedFlushEndsWriting(t *testing.T) {
 	}
 }
 
-// A panic in a read leaves its connection as it was: all of them go on reading.
+// A panic in a read leaves its connection usable.
 func TestPanicOfAReadHarmsNoOther(t *testing.T) {
 	t.Parallel()
 	s, ctx := fresh(t), context.Background()
@@ -388,7 +387,7 @@ func TestPanicOfAReadHarmsNoOther(t *testing.T) {
 	}
 }
 
-// panicking is a database whose transactions do not even begin.
+// panicking is a database whose transactions fail to begin.
 type panicking struct{ *sqlite }
 
 func (panicking) begin(*sqlite3.Conn) error { panic("ouch") }

@@ -6,33 +6,33 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/clock"
 )
 
-// stmtRunner is one connection during an operation: a sqliteTx or a *pgTx.
+// stmtRunner is a connection during an operation: a sqliteTx or a *pgTx.
 type stmtRunner interface {
 	exec(text string, args []any) (int64, error)
 	put(text string, args []any) error
 	get(text string, args []any, dest []any) error
 	insert(text string, args []any) (key int64, err error)
 	until(text string, args []any, row func(scan func(...any) error) (more bool, err error)) error
-	// shared reports whether others may change the database meanwhile.
+	// shared reports whether others may change the database at the same time.
 	shared() bool
 }
 
-// Tx is what an operation works with. Its statements see each other's effects.
+// Tx runs the statements of an operation. They see each other's effects.
 type Tx struct {
 	on            stmtRunner
-	clock.Reading          // one for the whole operation
-	committed     []func() // run after the commit, before the caller hears of it
+	clock.Reading          // the same for the whole operation
+	committed     []func() // run after the commit, before the caller learns of it
 	keys
 }
 
 // Exec runs a statement and returns how many rows it changed.
 func (t *Tx) Exec(text string, args ...any) (int64, error) { return t.on.exec(text, args) }
 
-// Put runs a statement whose count is not needed. It may fail later, at the latest when the operation is committed, and
-// then with all of it.
+// Put runs a statement whose result is not needed. It may fail as late as the commit, and then the whole operation
+// fails.
 func (t *Tx) Put(text string, args ...any) error { return t.on.put(text, args) }
 
-// Get reads one row, also of a statement that writes and returns; sql.ErrNoRows when there is none.
+// Get reads one row, including that of a statement that writes and returns. It returns sql.ErrNoRows if there is none.
 func (t *Tx) Get(text string, args []any, dest []any) error {
 	for _, d := range dest {
 		if _, ok := d.(*Body); ok {
@@ -53,8 +53,8 @@ func (t *Tx) getBodies(text string, args []any, dest []any) error {
 	return err
 }
 
-// Insert adds one row and returns the key that it was given (the column id); sql.ErrNoRows when the text says that a
-// conflict adds none.
+// Insert adds one row and returns its generated key (column id). It returns sql.ErrNoRows if the statement ignored the
+// row because of a conflict.
 func (t *Tx) Insert(text string, args ...any) (key int64, err error) {
 	return t.on.insert(text, args)
 }
@@ -64,7 +64,7 @@ func (t *Tx) Each(text string, args []any, row func(scan func(...any) error) err
 	return t.Until(text, args, func(scan func(...any) error) (bool, error) { return true, row(scan) })
 }
 
-// Until is Each that goes on while row says so.
+// Until is Each that stops when row returns false.
 func (t *Tx) Until(text string, args []any, row func(scan func(...any) error) (more bool, err error)) error {
 	var columns func(...any) error
 	scan := func(dest ...any) error { return t.scanned(columns, dest) }
@@ -74,8 +74,8 @@ func (t *Tx) Until(text string, args []any, row func(scan func(...any) error) (m
 	})
 }
 
-// Shared reports whether others may change the database meanwhile.
+// Shared reports whether others may change the database at the same time.
 func (t *Tx) Shared() bool { return t.on.shared() }
 
-// After has f run once the operation is committed.
+// After registers f to run once the operation is committed.
 func (t *Tx) After(f func()) { t.committed = append(t.committed, f) }

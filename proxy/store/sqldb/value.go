@@ -2,8 +2,7 @@ package sqldb
 
 import "time"
 
-// Blob returns bytes as a parameter: nil is NULL. A driver may make no difference between nil and empty bytes by
-// itself.
+// Blob returns bytes as a parameter. nil becomes NULL, because a driver might not distinguish nil from empty bytes.
 func Blob(b []byte) any {
 	if b == nil {
 		return nil
@@ -11,7 +10,7 @@ func Blob(b []byte) any {
 	return b
 }
 
-// TimeOf returns the time of a column of microseconds UTC; 0 is the zero time.
+// TimeOf converts a column of microseconds to a UTC time. 0 becomes the zero time.
 func TimeOf(us int64) time.Time {
 	if us == 0 {
 		return time.Time{}

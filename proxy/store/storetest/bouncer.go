@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// Bouncer starts a PgBouncer of the test's own in front of the server of dsn (see Schema), in a pool mode: session,
-// transaction or statement. It returns the URL that leads over it, to the schema of dsn. It skips the test where
-// PgBouncer is not installed.
+// Bouncer starts a PgBouncer for the test in front of the server of dsn (see Schema), with the pool mode session,
+// transaction or statement. It returns the URL of the schema of dsn through PgBouncer. It skips the test if PgBouncer
+// is not installed.
 func Bouncer(t testing.TB, dsn, mode string) string {
 	t.Helper()
 	program, err := exec.LookPath("pgbouncer")
@@ -48,7 +48,7 @@ func Bouncer(t testing.TB, dsn, mode string) string {
 	return (&url.URL{Scheme: "postgres", User: u.User, Host: at, Path: u.Path, RawQuery: "sslmode=disable"}).String()
 }
 
-// openFolder is a folder that another user may read.
+// openFolder returns a folder that another user may read.
 func openFolder(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "apbridge-bouncer-")

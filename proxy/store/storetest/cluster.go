@@ -18,9 +18,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Cluster is a PostgreSQL server of a test's own, which the test may crash. It listens on a free port of 127.0.0.1,
+// Cluster is a private PostgreSQL server for a test, which the test may crash. It listens on a free port of 127.0.0.1,
 // keeps its data and its socket in a temporary folder, and is stopped and removed at the end of the test. Its methods
-// fail the test where they fail; they are for the test's goroutine.
+// fail the test on errors and must be called from the test's goroutine.
 type Cluster struct {
 	t    testing.TB
 	bin  string // folder of the server's programs
@@ -29,9 +29,9 @@ type Cluster struct {
 	port int
 }
 
-// Private starts a server of the test's own with some settings, each as "name=value" besides the defaults of its
-// version; fsync is off, because nothing here takes the machine's power away. It skips the test where Variable is not
-// set, as every test with PostgreSQL does, and where the server's programs are not installed on this machine.
+// Private starts a server for the test with some settings, each as "name=value", in addition to the defaults of its
+// version. fsync is off, because no test simulates a power failure. It skips the test if Variable is not set, like
+// every test with PostgreSQL, or if the server's programs are not installed.
 func Private(t testing.TB, settings ...string) *Cluster {
 	t.Helper()
 	if os.Getenv(Variable) == "" {
@@ -48,8 +48,8 @@ func Private(t testing.TB, settings ...string) *Cluster {
 	return c
 }
 
-// programs is the folder of initdb and pg_ctl: pg_config's, else the newest where Debian and its kin put them, else
-// that of the PATH.
+// programs returns the folder of initdb and pg_ctl: that of pg_config, else the newest in Debian's location, else that
+// in PATH.
 func programs(t testing.TB) string {
 	t.Helper()
 	var folders []string
@@ -76,7 +76,7 @@ func versionOf(folder string) int {
 	return n
 }
 
-// account is the user to run the server as: it refuses to run as root.
+// account returns the user to run the server as, since it refuses to run as root.
 func account(t testing.TB) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -101,8 +101,8 @@ func freePort(t testing.TB) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// folder makes the folder, with a short path: that of a socket has 107 bytes at the most. t.TempDir is no place for it:
-// another user could not enter it.
+// folder creates the folder. Its path must be short, since the path of a socket has at most 107 bytes. t.TempDir cannot
+// be used, because another user could not enter it.
 func (c *Cluster) folder() {
 	c.t.Helper()
 	dir, err := os.MkdirTemp("", "apbridge-pg-")
@@ -136,7 +136,7 @@ func (c *Cluster) program(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run takes the output down in a file: the server keeps what it was given, and a pipe would not end before it does.
+// run writes the output to a file. A pipe would not end before the server does, which inherits it.
 func (c *Cluster) run(cmd *exec.Cmd) {
 	c.t.Helper()
 	if err := c.try(cmd); err != nil {
@@ -186,7 +186,7 @@ func (c *Cluster) ctl(args ...string) error {
 
 func (c *Cluster) running() bool { return c.try(c.program("pg_ctl", "-D", c.data(), "status")) == nil }
 
-// Start starts the stopped server, and returns when it takes connections.
+// Start starts the stopped server and returns when it accepts connections.
 func (c *Cluster) Start() {
 	c.t.Helper()
 	if err := c.ctl("start"); err != nil {
@@ -195,8 +195,7 @@ func (c *Cluster) Start() {
 	}
 }
 
-// Crash has the server give up at once, as it does for pg_ctl -m immediate: what it has not written to its log on disk
-// is lost.
+// Crash stops the server at once, like pg_ctl -m immediate. What it has not written to its log on disk is lost.
 func (c *Cluster) Crash() {
 	c.t.Helper()
 	if err := c.ctl("stop", "-m", "immediate"); err != nil {
@@ -204,14 +203,14 @@ func (c *Cluster) Crash() {
 	}
 }
 
-// Kill ends the server's first process by SIGKILL, and waits until its others have noticed.
+// Kill kills the server's main process with SIGKILL and waits until its other processes have ended.
 func (c *Cluster) Kill() {
 	c.t.Helper()
 	pid := c.postmaster()
 	group := c.processes(pid)
 	c.sigkill(pid)
 	c.await("the server's processes end", func() bool { return !slices.ContainsFunc(append(group, pid), alive) })
-	// The next start would take the dead process for a live one whose parent has not asked for its end yet.
+	// The next start would mistake the dead process for a live one, since its parent has not reaped it yet.
 	for _, lock := range []string{filepath.Join(c.data(), "postmaster.pid"), filepath.Join(c.dir, fmt.Sprintf(".s.PGSQL.%d.lock", c.port))} {
 		if err := os.Remove(lock); err != nil {
 			c.t.Fatal(err)
@@ -230,15 +229,15 @@ func (c *Cluster) sigkill(pid int) {
 	}
 }
 
-// KillBackend ends the process that serves one connection by SIGKILL, as a machine does that runs out of memory. The
-// server then ends all connections and recovers, without being started anew. It returns when that is done.
+// KillBackend kills the process that serves one connection with SIGKILL, like a machine out of memory. The server then
+// ends all connections and recovers without a restart. KillBackend returns when that is done.
 func (c *Cluster) KillBackend(pid uint32) {
 	c.t.Helper()
 	c.sigkill(int(pid))
 	c.await("the server recovers", func() bool { return !alive(int(pid)) && c.execute("SELECT 1") == nil })
 }
 
-// Backend returns the process that serves some connection to the database test.
+// Backend returns a process that serves some connection to the database test.
 func (c *Cluster) Backend() (pid uint32) {
 	c.t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
@@ -268,7 +267,7 @@ func (c *Cluster) postmaster() int {
 	return pid
 }
 
-// processes are the children of the server's first process.
+// processes returns the children of a process.
 func (c *Cluster) processes(of int) (list []int) {
 	found, _ := filepath.Glob("/proc/[0-9]*")
 	for _, f := range found {
@@ -280,13 +279,13 @@ func (c *Cluster) processes(of int) (list []int) {
 	return list
 }
 
-// alive is false of a dead process whose parent has not asked for its end yet.
+// alive returns false for a dead process that has not been reaped yet.
 func alive(pid int) bool {
 	state, _ := standing(pid)
 	return state != "" && state != "Z"
 }
 
-// standing is a process's state and parent; "" where there is no such process.
+// standing returns a process's state and parent. The state is "" if there is no such process.
 func standing(pid int) (state string, parent int) {
 	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
@@ -317,7 +316,7 @@ func (c *Cluster) URL() string {
 	return u.String()
 }
 
-// Exec runs statements, each for itself.
+// Exec runs each statement separately.
 func (c *Cluster) Exec(statements ...string) {
 	c.t.Helper()
 	if err := c.execute(statements...); err != nil {

@@ -5,14 +5,14 @@ import (
 	"sync/atomic"
 )
 
-// Counted is a context that counts what it is asked for: each look at a store asks for the principal at least. Safe for
-// concurrent use.
+// Counted is a context that counts calls of Value. Each read of a store calls it at least once, for the principal. Safe
+// for concurrent use.
 type Counted struct {
 	context.Context
 	asked atomic.Int64
 }
 
-// Count returns a context below ctx that counts.
+// Count returns a counting context derived from ctx.
 func Count(ctx context.Context) *Counted { return &Counted{Context: ctx} }
 
 // Value implements context.Context.
@@ -21,7 +21,7 @@ func (c *Counted) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Looks returns how often a store is looked at under c while look looks at it that many times beside.
+// Looks returns how often the store is read with c, measured in calls of look, while look runs that many times.
 func (c *Counted) Looks(times int, look func(context.Context)) int64 {
 	one := Count(c.Context)
 	look(one)

@@ -4,5 +4,5 @@ package storetest
 
 import "testing"
 
-// CPU reports nothing: this system does not tell the processor time.
+// CPU reports nothing, because this system does not provide the processor time.
 func CPU(*testing.B) func() { return func() {} }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// CPU reports the processor time a benchmark spent per operation: on a shared machine it says more than the clock on
-// the wall.
+// CPU reports the processor time per operation of a benchmark. On a shared machine it is more reliable than wall-clock
+// time.
 func CPU(b *testing.B) func() {
 	before := spent()
 	return func() { b.ReportMetric(float64((spent()-before).Microseconds())/float64(b.N), "cpu-µs/op") }

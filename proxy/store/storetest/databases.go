@@ -1,5 +1,5 @@
-// Package storetest gives tests databases of both kinds, from an environment that no other package reads. Those with
-// tables are package blank's. Test support only: nothing that is built imports it.
+// Package storetest gives tests databases of both kinds, configured by environment variables that no other package
+// reads. Package blank provides those with tables. Test support only.
 package storetest
 
 import (
@@ -19,14 +19,14 @@ import (
 // Variable names the URL of a PostgreSQL server for tests.
 const Variable = "APBRIDGE_TEST_POSTGRES"
 
-// Databases runs a test twice, as subtests that run in parallel: over SQLite, and over PostgreSQL where Variable is
-// set. fresh returns the path of a file that is not there yet, or the URL of an empty schema.
+// Databases runs a test twice, as parallel subtests: on SQLite, and on PostgreSQL if Variable is set. fresh returns the
+// path of a file that does not exist yet, or the URL of an empty schema.
 func Databases(t *testing.T, test func(t *testing.T, fresh func(testing.TB) string)) {
 	t.Helper()
 	Each(t, path, Schema, test)
 }
 
-// Each is Databases with other ways to make a file and a database of the server.
+// Each is Databases with other functions that create a file and a database on the server.
 func Each(t *testing.T, file, server func(testing.TB) string, test func(t *testing.T, fresh func(testing.TB) string)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
@@ -42,32 +42,32 @@ func Each(t *testing.T, file, server func(testing.TB) string, test func(t *testi
 	})
 }
 
-// newName is the name of a schema or a database of the test's own.
+// newName returns a unique name for a schema or a database.
 func newName() string { return "apbridge_test_" + strings.ToLower(rand.Text()[:16]) }
 
 func path(t testing.TB) string { return filepath.Join(t.TempDir(), "bridge.db") }
 
 const unset = Variable + " is not set: it names a PostgreSQL server, as in postgres://user@127.0.0.1:5432/test"
 
-// Everywhere is the variable that has all tests that are not about one kind of database run over PostgreSQL, when it is
-// "postgres".
+// Everywhere names the variable that makes all tests that do not depend on the kind of database run on PostgreSQL, if
+// it is "postgres".
 const Everywhere = "APBRIDGE_TEST_DATABASE"
 
-// Flushing is the variable that has tests run with another setting of synchronous than the default, full: normal.
+// Flushing names the variable that sets synchronous for tests, full (the default) or normal.
 const Flushing = "APBRIDGE_TEST_SYNCHRONOUS"
 
 // Synchronous returns the setting of synchronous to test with.
 func Synchronous() string { return cmp.Or(os.Getenv(Flushing), "full") }
 
-// DSN returns a new database of the kind that tests run over: SQLite, or what Everywhere says. The test's log notes the
-// question: over PostgreSQL .ci/suite runs the tests of bridges that asked, and those that were left out for want of a
-// server.
+// DSN returns a new database of the kind selected by Everywhere, SQLite by default. It leaves a note in the test's log:
+// .ci/suite uses it to run the tests of bridges that called DSN over PostgreSQL, and those that were skipped for lack
+// of a server.
 func DSN(t testing.TB) string {
 	t.Helper()
 	return Chosen(t, path, Schema)
 }
 
-// Chosen is DSN with other ways to make a file and a database of the server.
+// Chosen is DSN with other functions that create a file and a database on the server.
 func Chosen(t testing.TB, file, server func(testing.TB) string) string {
 	t.Helper()
 	if os.Getenv(Everywhere) == "postgres" {
@@ -77,7 +77,7 @@ func Chosen(t testing.TB, file, server func(testing.TB) string) string {
 	return file(t)
 }
 
-// File skips the test, which is about the file of SQLite, where tests run over PostgreSQL.
+// File skips a test that needs a SQLite file if tests run on PostgreSQL.
 func File(t testing.TB) {
 	t.Helper()
 	if os.Getenv(Everywhere) == "postgres" {
@@ -85,8 +85,8 @@ func File(t testing.TB) {
 	}
 }
 
-// Served reports whether there is a PostgreSQL server, for a test that does less without one. The test's log notes the
-// question, as with DSN.
+// Served reports whether there is a PostgreSQL server, for a test that does less without one. It leaves a note in the
+// test's log, like DSN.
 func Served(t testing.TB) bool {
 	t.Helper()
 	if os.Getenv(Variable) != "" {
@@ -96,8 +96,8 @@ func Served(t testing.TB) bool {
 	return false
 }
 
-// Schema makes an empty schema, which goes at the end of the test, and returns the URL of the database with that schema
-// in front. It skips the test when Variable is not set.
+// Schema creates an empty schema, which is dropped at the end of the test, and returns the URL of the database with
+// that schema first in the search path. It skips the test if Variable is not set.
 func Schema(t testing.TB) string {
 	t.Helper()
 	server := os.Getenv(Variable)
@@ -117,7 +117,7 @@ func Schema(t testing.TB) string {
 	return u.String()
 }
 
-// Exec runs a statement on a PostgreSQL database, beside whatever uses it.
+// Exec runs a statement on a PostgreSQL database, which may be in use.
 func Exec(t testing.TB, dsn, text string) {
 	t.Helper()
 	if err := execute(dsn, text); err != nil {
@@ -137,8 +137,8 @@ func execute(dsn, text string) error {
 	return err
 }
 
-// Passed returns the clock of a database for tests that run on a clock of their own (testing/synctest), which the clock
-// of the machine does not follow.
+// Passed returns a database clock for tests that run with a fake clock (testing/synctest), which the machine's clock
+// does not follow.
 func Passed() func() time.Duration {
 	start := time.Now()
 	return func() time.Duration { return time.Since(start) }

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// Template is a database on the server that Variable names, of which tests have copies. Nothing may be connected to it.
-// Safe for concurrent use.
+// Template is a database on the server of Variable that tests copy. Nothing may be connected to it. Safe for concurrent
+// use.
 type Template struct{ server, name string }
 
-// NewTemplate returns a new database, written by fill, which leaves no connection to it. The user of the server may
-// make databases.
+// NewTemplate returns a new database, written by fill, which must leave no connection to it. The user of the server
+// must be allowed to create databases.
 func NewTemplate(fill func(dsn string) error) (*Template, error) {
 	m := &Template{server: os.Getenv(Variable), name: newName()}
 	if err := execute(m.server, "CREATE DATABASE "+m.name); err != nil {
@@ -29,7 +29,7 @@ func NewTemplate(fill func(dsn string) error) (*Template, error) {
 	return m, nil
 }
 
-// Copy makes a copy, which goes at the end of the test, and returns its URL.
+// Copy creates a copy, which is dropped at the end of the test, and returns its URL.
 func (m *Template) Copy(t testing.TB) string {
 	t.Helper()
 	name := newName()
@@ -44,13 +44,13 @@ func (m *Template) Copy(t testing.TB) string {
 	return dsn
 }
 
-// Drop removes the template, and none of its copies.
+// Drop removes the template, but not its copies.
 func (m *Template) Drop() error { return execute(m.server, dropped(m.name)) }
 
-// dropped takes the last connections along: the server may not have noticed yet that they were closed.
+// dropped forces out remaining connections, since the server may not have noticed yet that they were closed.
 func dropped(name string) string { return "DROP DATABASE IF EXISTS " + name + " WITH (FORCE)" }
 
-// at is the URL of a database of the server, which has a query in any case.
+// at returns the URL of a database of the server. It always has a query.
 func (m *Template) at(name string) (string, error) {
 	u, err := url.Parse(m.server)
 	if err != nil {

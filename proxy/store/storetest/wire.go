@@ -8,19 +8,19 @@ import (
 	"testing"
 )
 
-// Wire stands between a program and its PostgreSQL server, and does to their connections what networks and servers do.
-// Safe for concurrent use.
+// Wire is a proxy between a program and its PostgreSQL server that simulates failures of networks and servers. Safe for
+// concurrent use.
 type Wire struct {
 	server string
 
 	mu     sync.Mutex
 	lines  map[*line]struct{}
-	answer bool          // the next answer to a COMMIT is not passed on, and its connection cut
-	hold   int           // so many COMMITs are kept back still
-	held   chan struct{} // closed when they were
-	reply  chan struct{} // closed when the answer to a COMMIT was kept back; nil: none is to be
-	of     []byte        // what was sent with that COMMIT
-	commit []byte        // name of the prepared statement COMMIT, once it was seen
+	answer bool          // drop the next answer to a COMMIT and cut its connection
+	hold   int           // number of COMMITs still to be held back
+	held   chan struct{} // closed when that many were held back
+	reply  chan struct{} // closed when the answer to a COMMIT was held back; nil if none is to be
+	of     []byte        // data sent with that COMMIT
+	commit []byte        // name of the prepared statement COMMIT, once known
 	cuts   int
 	made   int
 }
@@ -28,16 +28,16 @@ type Wire struct {
 // line is one connection.
 type line struct {
 	client, server net.Conn
-	gone           chan struct{} // closed when both ends are
+	gone           chan struct{} // closed when both ends are closed
 	once           sync.Once
 	mu             sync.Mutex
 	silent         bool
-	said           []byte   // what the client sent last; guarded by Wire.mu
-	to             net.Conn // with kept: whom it was kept back from
+	said           []byte   // the client's last message; guarded by Wire.mu
+	to             net.Conn // with kept: the end that it was held back from
 	kept           []byte
 }
 
-// Through starts a Wire to the server of dsn, and returns the URL that leads over it.
+// Through starts a Wire to the server of dsn and returns the URL that goes through it.
 func Through(t testing.TB, dsn string) (*Wire, string) {
 	t.Helper()
 	u, err := url.Parse(dsn)
@@ -55,7 +55,7 @@ func Through(t testing.TB, dsn string) (*Wire, string) {
 	})
 	go w.accept(l)
 	q := u.Query()
-	q.Set("sslmode", "disable") // so that the wire can read
+	q.Set("sslmode", "disable") // so that the wire can read the protocol
 	u.Host, u.RawQuery = l.Addr().String(), q.Encode()
 	return w, u.String()
 }
@@ -81,7 +81,7 @@ func (w *Wire) accept(l net.Listener) {
 	}
 }
 
-// carry passes on what judge lets through, until one end closes. A silent line stays open for its client.
+// carry forwards the data that judge accepts, until one end closes. A silent line stays open for its client.
 func (w *Wire) carry(c *line, to, from net.Conn, judge func(*line, []byte) bool) {
 	buf := make([]byte, 64<<10)
 	for {
@@ -117,14 +117,14 @@ func (c *line) silence() {
 	c.silent = true
 }
 
-// keep has the connection fall silent in the middle of something.
+// keep holds data back and makes the connection silent.
 func (c *line) keep(to net.Conn, b []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.silent, c.to, c.kept = true, to, bytes.Clone(b)
 }
 
-// deliver ends what keep began.
+// deliver forwards the data that keep held back.
 func (c *line) deliver() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,7 +143,7 @@ func (w *Wire) drop(c *line) {
 	c.once.Do(func() { close(c.gone) })
 }
 
-// ask judges what a client sends. The name of its statement COMMIT is learned when it is prepared.
+// ask judges what a client sends. It learns the name of the statement COMMIT when that is prepared.
 func (w *Wire) ask(c *line, b []byte) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -186,7 +186,7 @@ func (w *Wire) tell(c *line, b []byte) bool {
 	return false
 }
 
-// CutAnswer lets the next commit happen, and cuts the connection instead of passing the answer on.
+// CutAnswer lets the next commit happen, but cuts the connection instead of forwarding the answer.
 func (w *Wire) CutAnswer() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -200,15 +200,15 @@ func (w *Wire) Cuts() int {
 	return w.cuts
 }
 
-// Connections returns how many connections were made.
+// Connections returns how many connections have been made.
 func (w *Wire) Connections() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.made
 }
 
-// HoldCommits keeps the next n COMMITs from the server, and what belongs to them: their connections fall silent. The
-// channel is closed when all have been sent. A commit must have gone over the Wire before.
+// HoldCommits holds back the next n COMMITs, and everything after them on their connections. The channel is closed when
+// all have been sent. A commit must have gone through the Wire before.
 func (w *Wire) HoldCommits(n int) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -216,16 +216,15 @@ func (w *Wire) HoldCommits(n int) <-chan struct{} {
 	return w.held
 }
 
-// Silence passes nothing on any more, in neither direction, of the connections there are, without closing them. New
-// ones work.
+// Silence stops forwarding data in both directions on existing connections, without closing them. New ones work.
 func (w *Wire) Silence() {
 	for _, c := range w.all() {
 		c.silence()
 	}
 }
 
-// HangUp closes the connections that fell silent towards the client; the server hears nothing of that. The channel is
-// closed when the server's ends are closed too: once what was kept back was delivered, and the server has answered it.
+// HangUp closes the client's end of silent connections, without the server noticing. The channel is closed when the
+// server's ends are closed, too, which happens after the held data was delivered and the server has answered it.
 func (w *Wire) HangUp() <-chan struct{} {
 	var hung []*line
 	for _, c := range w.all() {
@@ -244,7 +243,7 @@ func (w *Wire) HangUp() <-chan struct{} {
 	return over
 }
 
-// HoldAnswer lets the next commit happen that is sent together with of, and keeps its answer back. The channel is
+// HoldAnswer lets the next commit happen that is sent together with of, and holds back its answer. The channel is
 // closed when that has happened.
 func (w *Wire) HoldAnswer(of string) <-chan struct{} {
 	w.mu.Lock()
@@ -253,7 +252,7 @@ func (w *Wire) HoldAnswer(of string) <-chan struct{} {
 	return w.reply
 }
 
-// Deliver passes on what was kept back, late, and all that follows.
+// Deliver forwards what was held back and everything after it.
 func (w *Wire) Deliver() {
 	for _, c := range w.all() {
 		c.deliver()

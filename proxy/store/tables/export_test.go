@@ -2,5 +2,5 @@ package tables
 
 import "time"
 
-// CountAtEachRefusal makes every refusal count anew, however busy the machine is. It is called before any test runs.
+// CountAtEachRefusal makes every refusal recount, however busy the machine is. It must be called before any test runs.
 func CountAtEachRefusal() { longCount = time.Hour }

@@ -7,13 +7,13 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// The limits of what is kept.
+// Kinds of quotas.
 const (
 	QuotaThreads = "threads"
 	QuotaCrons   = "crons"
 	QuotaItems   = "items"
 	QuotaFiles   = "files"
-	QuotaDisk    = "disk" // bytes of files, with those that runs replaced, and of the values of items
+	QuotaDisk    = "disk" // bytes of files, including versions replaced by runs, and of the values of items
 )
 
 // The values of Quota.Of.
@@ -22,19 +22,19 @@ const (
 	QuotaOfTenant = "tenant"
 )
 
-// Quota is how much of something a key or a tenant may keep.
+// Quota limits how much of something a key or a tenant may keep.
 type Quota struct {
-	Of, Name string // OfKey or OfTenant, and which
+	Of, Name string // OfKey or OfTenant, and its name
 	Most     int64
-	Place    string // where it is written
+	Place    string // where it is configured
 }
 
 func (q Quota) row(limit string) string { return q.Of + "/" + limit + "/" + q.Name }
 
-// AllowedQuotas returns the quotas of a limit for objects of a key of a tenant.
+// AllowedQuotas returns the quotas of a kind for objects of a tenant's key.
 type AllowedQuotas func(limit, tenant, owner string) []Quota
 
-// Quotas counts objects and refuses those beyond a quota. It is safe for concurrent use.
+// Quotas counts objects and refuses those beyond a quota. Safe for concurrent use.
 type Quotas struct {
 	allowed AllowedQuotas
 	refused func(limit, of string)
@@ -88,7 +88,7 @@ func (k *Quotas) recount(t *sqldb.Tx, limit, tenant string, q Quota) error {
 	if wait := k.full.wait(q.row(limit)); wait > 0 {
 		return k.refuseUncounted(limit, q, wait)
 	}
-	// The row is locked before anything is counted: another addition comes after.
+	// Lock the row before counting, so that concurrent additions come after.
 	if _, err := t.Exec(`INSERT INTO quota_counts (name, n) VALUES ($1, 0) ON CONFLICT (name) DO UPDATE SET n = quota_counts.n`, q.row(limit)); err != nil {
 		return err
 	}

@@ -4,11 +4,11 @@ import "github.com/apbridge/apbridge/proxy/store/sqldb"
 
 // quotaCounts selects the rows of each limit, up to $2 of them. If a key is given, owner is $3.
 var quotaCounts = map[string][]string{
-	// What is left of a stateless run does not count: it goes by itself.
+	// Leftovers of a stateless run do not count, since they are removed automatically.
 	QuotaThreads: {`SELECT count(*) FROM (SELECT 1 FROM threads o WHERE o.tenant = $1 {of} AND NOT (o.ttl_us < 0 AND o.status <> 'busy') LIMIT CAST($2 AS BIGINT)) AS c`},
 	QuotaCrons:   {`SELECT count(*) FROM (SELECT 1 FROM crons o WHERE o.tenant = $1 {of} LIMIT CAST($2 AS BIGINT)) AS c`},
 	QuotaItems:   {`SELECT count(*) FROM (SELECT 1 FROM items o WHERE o.tenant = $1 {of} LIMIT CAST($2 AS BIGINT)) AS c`},
-	// A file that waits for its event counts unless it comes in another's place.
+	// A staged file counts unless it replaces another one.
 	QuotaFiles: {`SELECT count(*) FROM (SELECT 1 FROM artifacts a JOIN threads o ON o.id = a.thread WHERE o.tenant = $1 {of} AND (a.staged = 0 OR a.staged = 1
  AND NOT EXISTS (SELECT 1 FROM artifacts v WHERE v.thread = a.thread AND v.path = a.path AND v.staged = 0)) LIMIT CAST($2 AS BIGINT)) AS c`},
 	QuotaDisk: {

@@ -8,8 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestAFullQuotaThatTakesLongIsNotCountedAtEachRefusal: the refusals meanwhile say when it is counted again, since what
-// was deleted may have made room.
+// While the quota is not recounted, refusals say when it will be, since deletions may have made room.
 func TestAFullQuotaThatTakesLongIsNotCountedAtEachRefusal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -21,7 +20,7 @@ func TestAFullQuotaThatTakesLongIsNotCountedAtEachRefusal(t *testing.T) {
 		}
 		time.Sleep(recountRest * longCount)
 		if left := f.wait("long"); left != 0 || len(f.until) != 0 {
-			t.Errorf("%s are left, and %d rows are kept", left, len(f.until))
+			t.Errorf("%s left, %d rows kept", left, len(f.until))
 		}
 	})
 	var refused int

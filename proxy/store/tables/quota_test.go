@@ -17,7 +17,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// allowed has one quota of the key a, and another of tenant acme.
+// allowed returns one quota for the key a and another for tenant acme.
 func allowed(limit string, key, tenant int64) tables.AllowedQuotas {
 	return func(of, at, owner string) (list []tables.Quota) {
 		if of == limit && at == "acme" && owner == "a" {
@@ -45,7 +45,7 @@ func by(t *testing.T, key, tenant string) context.Context {
 	return mapping.WithPrincipal(t.Context(), mapping.Principal{ID: key, Tenant: tenant})
 }
 
-// kept are the ways to add something that is counted, and to take it away again.
+// kept lists ways to add something that is counted, and to remove it again.
 var kept = map[string]struct {
 	add, remove func(ctx context.Context, s *store.Store, i int) error
 }{
@@ -66,14 +66,14 @@ var kept = map[string]struct {
 	},
 }
 
-// named is what a key calls its i-th.
+// named returns the ith name used by a key.
 func named(ctx context.Context, i int) string {
 	who := mapping.PrincipalOf(ctx)
 	return fmt.Sprintf("%x0000000-0000-7000-8000-00000000%04d", who.ID[0]%16, i)
 }
 
-// TestQuotas: what is refused was not added, and says whose quota it is and where that is written; deleting makes room
-// at once, writing over what is there takes none, and others are not bounded by it.
+// A refused object was not added, and the refusal names the quota's owner and where it is configured. Deleting makes
+// room at once, overwriting needs none, and other keys and tenants are not limited.
 func TestQuotas(t *testing.T) {
 	t.Parallel()
 	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
@@ -87,7 +87,7 @@ func TestQuotas(t *testing.T) {
 					ctx   context.Context
 					do    func(context.Context, *store.Store, int) error
 					n     int
-					place string // what refuses; "": it is done
+					place string // of the quota that refuses; "" if the object is added
 				}{
 					{a, way.add, 1, ""}, {a, way.add, 2, ""}, {a, way.add, 3, ""},
 					{a, way.add, 4, "of the key"},
@@ -113,19 +113,19 @@ func TestQuotas(t *testing.T) {
 					n  int64
 				}{{tables.QuotaOfKey, 3}, {tables.QuotaOfTenant, 5}} {
 					if n, err := s.Usage(a, limit, want.of, mapping.PrincipalOf(a)); err != nil || n != want.n {
-						t.Errorf("there are %d of the %s, %v; want %d", n, want.of, err, want.n)
+						t.Errorf("%d objects of the %s, %v; want %d", n, want.of, err, want.n)
 					}
 				}
 				if told[limit+" of key"] != 3 || told[limit+" of tenant"] != 2 {
-					t.Errorf("told of %v", told)
+					t.Errorf("reported %v", told)
 				}
 			})
 		}
 	})
 }
 
-// TestQuotasOfManyAtOnce: of a hundred that add at once, over two processes where they can share a database, exactly as
-// many are added as may be.
+// If a hundred callers add objects at once, from two processes if they can share a database, exactly the permitted
+// number is added.
 func TestQuotasOfManyAtOnce(t *testing.T) {
 	t.Parallel()
 	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
@@ -160,7 +160,7 @@ func TestQuotasOfManyAtOnce(t *testing.T) {
 	})
 }
 
-// TestQuotasOfWhatWasNotCounted: what was added while no quota held counts once it is counted anew.
+// Objects added while there was no quota are included in the next count.
 func TestQuotasOfWhatWasNotCounted(t *testing.T) {
 	t.Parallel()
 	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
@@ -188,7 +188,7 @@ func TestQuotasOfWhatWasNotCounted(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := add(20); got != "quota_"+limit {
-					t.Errorf("a seventh of three is answered %q", got)
+					t.Errorf("adding a seventh with a quota of three: got %q", got)
 				}
 			})
 		}

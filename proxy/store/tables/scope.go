@@ -8,15 +8,16 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Scope is what the caller of an operation sees: the rows of its tenant and, with agents, of these the threads whose
-// agents are all among them, with everything that hangs on such a thread. A thread that no agent has worked on is seen
-// by the key that made it. A principal that sees its own sees of all that what it made itself. Every operation that
-// finds a row by an id from outside asks under a scope, so that what may not be seen is not found.
+// Scope describes what the caller of an operation can see: the rows of its tenant. If it has agents, these are limited
+// to the threads whose agents are all among them, with everything that belongs to such a thread. A thread that no agent
+// has worked on is visible to the key that created it. If own is set, they are further limited to what the principal
+// created itself. Every operation that finds a row by an external id uses a scope, so that rows out of sight are not
+// found.
 type Scope struct {
 	Tenant string
 	owner  string   // the id of the key
-	agents []string // nil: threads of every agent
-	own    bool     // only what owner made
+	agents []string // nil means all agents
+	own    bool     // only rows created by owner
 }
 
 // ScopeOf returns the scope of the principal in ctx.
@@ -30,8 +31,7 @@ func ScopeFor(p mapping.Principal) Scope {
 // Whole reports whether the scope includes every thread of the tenant.
 func (s Scope) Whole() bool { return s.agents == nil && !s.own }
 
-// Narrow returns a condition on threads h, which names the tenant, with what of the tenant's threads is seen added to
-// it.
+// Narrow adds the limits of the scope to a condition on threads h, which must already select the tenant.
 func (s Scope) Narrow(where string, args ...any) (string, sqldb.In) {
 	if s.Whole() {
 		return where, args
@@ -40,7 +40,7 @@ func (s Scope) Narrow(where string, args ...any) (string, sqldb.In) {
 	return where + ` AND ` + seen, args
 }
 
-// threads is the condition on threads h.
+// threads returns the condition on threads h.
 func (s Scope) threads(args sqldb.In) (string, sqldb.In) {
 	if !s.own {
 		return s.worked(args)
@@ -54,8 +54,8 @@ func (s Scope) threads(args sqldb.In) (string, sqldb.In) {
 	return own + ` AND ` + seen, args
 }
 
-// worked is the condition that no other agents have worked on threads h: nothing is left of the column agents when the
-// agents that may be used are taken out of it.
+// worked returns the condition that no other agents have worked on threads h: nothing is left of the column agents
+// after the permitted agents have been removed from it.
 func (s Scope) worked(args sqldb.In) (string, sqldb.In) {
 	rest := `h.agents`
 	for _, a := range s.agents {
@@ -66,8 +66,8 @@ func (s Scope) worked(args sqldb.In) (string, sqldb.In) {
 	return `(` + rest + ` = '' AND (h.agents <> '' OR h.owner = ` + sqldb.Params(len(args), 1) + `))`, args
 }
 
-// Crons returns a condition on crons c with their threads h, and adds to it that the agent may be used, and that the
-// thread, if there is one, is seen.
+// Crons adds the limits of the scope to a condition on crons c with their threads h: the agent must be permitted, and
+// the thread, if there is one, must be visible.
 func (s Scope) Crons(where string, args ...any) (string, sqldb.In) {
 	if s.Whole() {
 		return where, args
@@ -86,8 +86,8 @@ func (s Scope) Crons(where string, args ...any) (string, sqldb.In) {
 	return where + ` AND (c.thread = 0 OR ` + seen + `)`, args
 }
 
-// Assistants returns a condition on assistants a, and adds to it, for a caller that sees only its own, that it made
-// them.
+// Assistants adds the limits of the scope to a condition on assistants a: a caller limited to its own sees only those
+// it created.
 func (s Scope) Assistants(where string, args ...any) (string, sqldb.In) {
 	if s.own {
 		args = append(args, s.owner)

@@ -11,9 +11,9 @@ func ThreadKey(t *sqldb.Tx, sc Scope, id string) (key int64, err error) {
 	return key, NoThread(err, id)
 }
 
-// LockThread keeps other operations away from a thread until the transaction ends. Read everything that decisions about
-// the thread and its runs depend on after it. Each operation locks this row before rows of runs, so that no two
-// operations deadlock. SQLite's single writer needs no lock.
+// LockThread locks a thread for other operations until the transaction ends. Anything that decisions about the thread
+// and its runs depend on must be read afterwards. Each operation locks this row before rows of runs, to avoid
+// deadlocks. SQLite's single writer needs no lock.
 func LockThread(t *sqldb.Tx, thread int64) error {
 	if !t.Shared() {
 		return nil

@@ -1,11 +1,12 @@
-// Package filelock keeps a second process away from a SQLite file. Package sqldb is its only caller: it takes a Lock
-// before it opens or restores a database, and closes it last.
+// Package filelock prevents a second process from using a SQLite file. Its only user is package sqldb, which takes a
+// Lock before it opens or restores a database and closes it last.
 //
-// There are two locks. That of the name (Take) is of PATH-lock, a file beside the database, which stays behind. It
-// guards the making of a new file, and shows whether there was a database before (Mark). That of the file (Hold) is of
-// the open database, so that no other name of it gets around the first. Where a system has no lock of that kind, the
-// name alone is locked, and Hold says so. The system gives both back when the process ends, however it ends.
+// There are two locks. The lock of the name (Take) is on PATH-lock, a file next to the database that is never deleted.
+// It guards the creation of a new file, and shows whether a database has existed (Mark). The lock of the file (Hold) is
+// on the open database, so that using another name of the file does not bypass the first lock. On a system without such
+// locks only the name is locked, and Hold returns ErrUnlocked. The system releases both locks when the process ends,
+// however it ends.
 //
-// The package never waits for a lock, writes nothing into the database and deletes no file. It says what stands in the
-// way; the words for users are those of package sqldb.
+// The package never waits for a lock, writes nothing into the database and deletes no file. Package sqldb turns its
+// errors into messages for users.
 package filelock

@@ -7,41 +7,41 @@ import (
 	"os"
 )
 
-// Lock keeps a second process away from a database: two writers over one file would each believe in leases the other
+// Lock prevents a second process from using a database. Two writers on one file would each trust leases that the other
 // cannot see. Not safe for concurrent use.
 type Lock struct {
 	path string
-	// name is PATH-lock, which stays behind: its content says that there is a database, so that a missing one is
-	// noticed. It guards the making of a new file.
+	// name is PATH-lock, which is never deleted. Its content shows that a database exists, so that a missing one is
+	// noticed. It guards the creation of a new file.
 	name *os.File
-	// file is the database itself, locked as what it is and not by a name, since names can be deleted and there may be
-	// several. See lockWhole for what the lock is.
+	// file is the database itself. The lock is on the open file and not on a name, since names can be deleted and a
+	// file can have several. See lockWhole for the kind of lock.
 	//
-	// POSIX locks, which SQLite uses, end when the process closes any descriptor of the file. So this one is closed
-	// after SQLite's, and nothing else may open the database's file while it is in use.
+	// POSIX locks, which SQLite uses, end when the process closes any descriptor of the file. So this descriptor is
+	// closed after SQLite's, and nothing else may open the database's file while it is in use.
 	file *os.File
 }
 
-// Reasons why a lock is not had.
+// Errors of Take and Hold.
 var (
 	ErrLocked   = errors.New("another process holds the lock")
 	ErrUnlocked = errors.New("the file system, or this kind of system, has no lock of that kind")
 )
 
-// unlocked is ErrUnlocked in the words of the system.
+// unlocked is an ErrUnlocked with the system's message.
 type unlocked struct{ error }
 
 func (unlocked) Is(target error) bool { return target == ErrUnlocked }
 
-// ManyNames refuses a file with hard links: it is how many names the file has.
+// ManyNames is the error for a file with hard links. Its value is the number of names.
 type ManyNames uint64
 
 func (n ManyNames) Error() string {
 	return fmt.Sprintf("the file has %d names (hard links)", uint64(n))
 }
 
-// Take takes the lock of the name of the database at path, which need not be there. ErrLocked: another process has it.
-// ErrUnlocked: there are no such locks here. Other errors are those of opening PATH-lock.
+// Take locks the name of the database at path, which need not exist. It returns ErrLocked if another process has the
+// lock, and ErrUnlocked if the file system has no such locks. Other errors are those of opening PATH-lock.
 func Take(path string) (*Lock, error) {
 	f, err := os.OpenFile(nameOf(path), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -59,9 +59,9 @@ func Take(path string) (*Lock, error) {
 
 func nameOf(path string) string { return path + "-lock" }
 
-// Hold opens the database's file and locks it. ErrLocked: another process has it, under another name. ErrUnlocked: it
-// is open, and can be locked by its name only. ManyNames: it has hard links. Other errors are those of opening the
-// file.
+// Hold opens the database's file and locks it. It returns ErrLocked if another process has locked it under another
+// name. It returns ErrUnlocked if the file is open but only its name can be locked, and ManyNames if the file has hard
+// links. Other errors are those of opening the file.
 func (l *Lock) Hold() error {
 	f, err := os.OpenFile(l.path, os.O_RDWR, 0)
 	if err != nil {
@@ -74,7 +74,7 @@ func (l *Lock) Hold() error {
 	return lockWhole(f)
 }
 
-// File returns the database's file as Hold has opened it, to be read from where the last read ended.
+// File returns the database's file as opened by Hold. Reads continue at its current offset.
 func (l *Lock) File() io.Reader { return l.file }
 
 // Marked reports whether the database has existed.
@@ -83,7 +83,7 @@ func (l *Lock) Marked() bool {
 	return err == nil && info.Size() > 0
 }
 
-// Mark notes that the database exists.
+// Mark records that the database exists.
 func (l *Lock) Mark() error {
 	if l.Marked() {
 		return nil
@@ -94,7 +94,7 @@ func (l *Lock) Mark() error {
 	return l.name.Sync()
 }
 
-// Close gives both locks back. A nil Lock has none.
+// Close releases both locks. It does nothing on a nil Lock.
 func (l *Lock) Close() {
 	if l == nil {
 		return

@@ -4,7 +4,8 @@ package filelock
 
 import "os"
 
-// lockWhole: these systems have no lock that SQLite's own would not run into. The lock of the name is all there is.
+// lockWhole returns ErrUnlocked: every kind of lock on these systems would conflict with SQLite's own. Only the name is
+// locked.
 func lockWhole(*os.File) error { return ErrUnlocked }
 
 func unlockWhole(*os.File) {}

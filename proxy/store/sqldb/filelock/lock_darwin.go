@@ -1,4 +1,4 @@
 package filelock
 
-// setLock is F_OFD_SETLK of <sys/fcntl.h>, which x/sys does not name.
+// setLock is F_OFD_SETLK of <sys/fcntl.h>, which x/sys does not define.
 const setLock = 90

@@ -21,7 +21,7 @@ func take(t *testing.T, path string) *filelock.Lock {
 	return l
 }
 
-// file makes a file that stands for a database, and returns its path.
+// file creates a file in place of a database and returns its path.
 func file(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.db")
@@ -35,18 +35,18 @@ func TestANameIsTakenOnce(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
 	if filelock.Abandoned(path) {
-		t.Error("a database that was never there is abandoned")
+		t.Error("a database that never existed is reported as abandoned")
 	}
 	first := take(t, path)
 	if second, err := filelock.Take(path); !errors.Is(err, filelock.ErrLocked) || second != nil {
 		t.Errorf("taken twice: %v", err)
 	}
 	if filelock.Abandoned(path) {
-		t.Error("it is abandoned while it is held")
+		t.Error("the database is reported as abandoned while it is locked")
 	}
 	first.Close()
 	if !filelock.Abandoned(path) {
-		t.Error("it is not abandoned after Close")
+		t.Error("the database is not reported as abandoned after Close")
 	}
 	take(t, path)
 }
@@ -98,7 +98,7 @@ func TestAMarkStays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
 	l := take(t, path)
 	if l.Marked() {
-		t.Error("a fresh lock is marked")
+		t.Error("a new lock is marked")
 	}
 	for range 2 {
 		if err := l.Mark(); err != nil || !l.Marked() {
@@ -107,6 +107,6 @@ func TestAMarkStays(t *testing.T) {
 	}
 	l.Close()
 	if !take(t, path).Marked() {
-		t.Error("the mark is gone with the lock")
+		t.Error("the mark did not survive Close")
 	}
 }

@@ -18,10 +18,11 @@ func tryLock(f *os.File) error {
 	return err
 }
 
-// unlock ends the lock although a process that is being started has the descriptor, too, until it runs its program.
+// unlock releases the lock explicitly, because a child process that has not yet executed its program also has the
+// descriptor.
 func unlock(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN) }
 
-// linkCount is how many names a file has.
+// linkCount returns the number of names of a file.
 func linkCount(f *os.File) uint64 {
 	info, err := f.Stat()
 	if err != nil {

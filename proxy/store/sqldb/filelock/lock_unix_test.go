@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestALockEndsBesideAProcessThatIsBeingStarted: until that runs its program it has all descriptors.
+// A child process holds all descriptors until it executes its program.
 func TestALockEndsBesideAProcessThatIsBeingStarted(t *testing.T) {
 	t.Parallel()
 	path := file(t)

@@ -10,13 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockAt is the byte that stands for a whole database: far after those that SQLite locks (at 1 GiB), and after every
-// file's end.
+// lockAt is the byte that represents a whole database. It lies far beyond the bytes that SQLite locks (at 1 GiB) and
+// beyond the end of any file.
 const lockAt = 1<<62 - 1
 
-// lockWhole locks a database for the life of its descriptor, by a lock of the open file description (fcntl(2), "Open
-// file description locks"). SQLite's own POSIX locks on the same file have other owners and other bytes. A flock(2)
-// would not do: where it is made of byte ranges (macOS, network file systems), it is in SQLite's way.
+// lockWhole locks a database as long as its descriptor is open, with a lock of the open file description (fcntl(2),
+// "Open file description locks"). SQLite's own POSIX locks on the same file have other owners and other bytes. flock(2)
+// would not work: where it is implemented with byte ranges (macOS, network file systems), it conflicts with SQLite's
+// locks.
 func lockWhole(f *os.File) error {
 	err := unix.FcntlFlock(f.Fd(), setLock, &unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: lockAt, Len: 1})
 	switch {
@@ -28,7 +29,6 @@ func lockWhole(f *os.File) error {
 	return nil
 }
 
-// unlockWhole is unlock for the lock of lockWhole.
 func unlockWhole(f *os.File) {
 	_ = unix.FcntlFlock(f.Fd(), setLock, &unix.Flock_t{Type: unix.F_UNLCK, Whence: io.SeekStart, Start: lockAt, Len: 1})
 }

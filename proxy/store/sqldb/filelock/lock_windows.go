@@ -11,8 +11,8 @@ const exclusive = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDI
 
 func tryLock(f *os.File) error { return lockByte(f, new(windows.Overlapped)) }
 
-// lockWhole locks a byte far after those that SQLite locks (at 1 GiB), and after every file's end: a locked byte cannot
-// be read by others.
+// lockWhole locks a byte far beyond those that SQLite locks (at 1 GiB) and beyond the end of any file, because other
+// processes cannot read a locked byte.
 func lockWhole(f *os.File) error {
 	err := lockByte(f, &windows.Overlapped{OffsetHigh: 1 << 30})
 	if err != nil && !errors.Is(err, ErrLocked) {
@@ -29,12 +29,12 @@ func lockByte(f *os.File, at *windows.Overlapped) error {
 	return err
 }
 
-// unlock has nothing to do: no process that is started has the handle.
+// unlock does nothing: child processes do not inherit the handle.
 func unlock(*os.File) {}
 
 func unlockWhole(*os.File) {}
 
-// linkCount is how many names a file has.
+// linkCount returns the number of names of a file.
 func linkCount(f *os.File) uint64 {
 	var info windows.ByHandleFileInformation
 	if windows.GetFileInformationByHandle(windows.Handle(f.Fd()), &info) != nil {

@@ -1,7 +1,7 @@
-// Package line is the connections to a PostgreSQL server as wires that know for how long they are waited for. Package
-// sqldb is its only caller: it dials over Lines, says which process of the server is behind each, and has those given
-// up that wait for nothing.
+// Package line wraps the connections to a PostgreSQL server and records how long each has been waited for. Its only
+// user is package sqldb: it dials through Lines, records which server process serves each connection, and closes
+// connections on which it waits in vain.
 //
-// The package asks the server nothing and decides no time: what is busy, and how long is long, its caller says. It
-// knows no statement, and nothing of what a connection is for.
+// The package does not query the server and sets no time limits; its caller supplies both. It knows nothing about
+// statements or the purpose of a connection.
 package line

@@ -11,13 +11,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// line is a connection to the server that knows how long it is waited for.
+// line is a connection to the server that records how long it has been waited for.
 type line struct {
 	net.Conn
 	of       *Lines
-	pid      atomic.Uint32 // of the process that serves it; 0: not known yet
-	since    atomic.Int64  // when the wait began, in nanoseconds of the clock of Lines; 0: it is not waited for
-	suspects int64         // since, where the server said that it does nothing; of the goroutine that looks
+	pid      atomic.Uint32 // of the process that serves it; 0 if not known yet
+	since    atomic.Int64  // when the wait began, in nanoseconds of the clock of Lines; 0 if nobody waits
+	suspects int64         // since, when the server was idle; used only by the goroutine that calls GiveUp
 }
 
 func (l *line) Read(b []byte) (int, error) {
@@ -26,7 +26,7 @@ func (l *line) Read(b []byte) (int, error) {
 	return l.Conn.Read(b)
 }
 
-// Write waits for each part alone: much of it may be on its way for long.
+// Write times each part separately, because a large write may take long.
 func (l *line) Write(b []byte) (done int, err error) {
 	const part = 64 << 10
 	for done < len(b) && err == nil {
@@ -46,7 +46,7 @@ func (l *line) Close() error {
 	return l.Conn.Close()
 }
 
-// Lines are the open connections of a pool. Safe for concurrent use.
+// Lines holds the open connections of a pool. Safe for concurrent use.
 type Lines struct {
 	start time.Time
 
@@ -54,12 +54,11 @@ type Lines struct {
 	open map[*line]struct{}
 }
 
-// New returns Lines without a connection.
 func New() *Lines { return &Lines{start: time.Now(), open: map[*line]struct{}{}} }
 
 func (s *Lines) now() int64 { return int64(time.Since(s.start)) }
 
-// Over returns a way to dial whose connections are lines.
+// Over wraps dial so that its connections are lines.
 func (s *Lines) Over(dial pgconn.DialFunc) pgconn.DialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
@@ -74,8 +73,8 @@ func (s *Lines) Over(dial pgconn.DialFunc) pgconn.DialFunc {
 	}
 }
 
-// Serves notes which process of the server is behind a connection. Waited leaves out a line of which that is not known.
-// It does nothing where the connection runs over no line.
+// Serves records which server process serves a connection. Waited skips lines without a known process. Serves does
+// nothing if the connection is not a line.
 func Serves(conn *pgx.Conn, pid uint32) {
 	c := conn.PgConn().Conn()
 	if secure, ok := c.(interface{ NetConn() net.Conn }); ok {
@@ -86,7 +85,7 @@ func Serves(conn *pgx.Conn, pid uint32) {
 	}
 }
 
-// Waiting are lines that are waited for, and since when.
+// Waiting maps the lines that are being waited for to the start of the wait.
 type Waiting map[*line]int64
 
 // Waited returns the lines that have been waited for longer than most.
@@ -102,8 +101,9 @@ func (s *Lines) Waited(most time.Duration) Waiting {
 	return found
 }
 
-// GiveUp closes the lines that the server does nothing for, or all where it is away, and counts them. The server has to
-// have said twice of one wait that it does nothing for it. Called by one goroutine.
+// GiveUp closes the lines whose server processes are not busy, and returns their number. Unless the server is away, it
+// closes a line only if its process was idle in two successive calls during the same wait. It must be called from one
+// goroutine.
 func (w Waiting) GiveUp(busy map[uint32]bool, away bool) (closed int) {
 	for l, since := range w {
 		switch {

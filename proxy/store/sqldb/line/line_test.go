@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// A line is closed when the server has said twice of one wait that it does nothing for it, and at once where the server
-// is away.
+// A line is closed if the server reports twice during one wait that it is idle, and at once if the server is away.
 func TestGiveUp(t *testing.T) {
 	t.Parallel()
 	idle, busy := map[uint32]bool{}, map[uint32]bool{7: true}
@@ -41,13 +40,13 @@ func TestGiveUp(t *testing.T) {
 			s, l := waiting(t)
 			closed := c.looks(s, l)
 			if closed != c.want || len(s.open) != 1-c.want {
-				t.Errorf("%d are closed, %d open", closed, len(s.open))
+				t.Errorf("%d lines closed, %d open", closed, len(s.open))
 			}
 		})
 	}
 }
 
-// waiting is a line to process 7 that is waited for.
+// waiting returns a line to process 7 that is being waited for.
 func waiting(t *testing.T) (*Lines, *line) {
 	t.Helper()
 	here, there := net.Pipe()

@@ -1,7 +1,6 @@
-// Package blank gives tests databases of both kinds that have their tables already. To make these takes longer than
-// most tests do, above all on PostgreSQL and under the race detector: it is done once for all tests of a process, which
-// have a copy each. Tests of what becomes of an empty database take package storetest's. Test support only: nothing
-// that is built imports it.
+// Package blank gives tests databases of both kinds that already have their tables. Creating these takes longer than
+// most tests, above all on PostgreSQL and under the race detector. So they are created once per process, and each test
+// gets a copy. Tests of empty databases use package storetest. Test support only.
 package blank
 
 import (
@@ -16,19 +15,19 @@ import (
 	"go.uber.org/zap"
 )
 
-// Databases is storetest.Databases; fresh returns the path or the URL of a database that has its tables.
+// Databases is storetest.Databases. fresh returns the path or the URL of a database with tables.
 func Databases(t *testing.T, test func(t *testing.T, fresh func(testing.TB) string)) {
 	t.Helper()
 	storetest.Each(t, File, server, test)
 }
 
-// DSN is storetest.DSN of a database that has its tables.
+// DSN is storetest.DSN for a database with tables.
 func DSN(t testing.TB) string {
 	t.Helper()
 	return storetest.Chosen(t, File, server)
 }
 
-// File returns the path of a SQLite file that has its tables.
+// File returns the path of a SQLite file with tables.
 func File(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "bridge.db")
@@ -42,7 +41,7 @@ func File(t testing.TB) string {
 	return path
 }
 
-// server is the URL of such a database of PostgreSQL.
+// server returns the URL of a PostgreSQL database with tables.
 func server(t testing.TB) string {
 	t.Helper()
 	if !storetest.Served(t) {
@@ -55,10 +54,10 @@ func server(t testing.TB) string {
 	return m.Copy(t)
 }
 
-// Drop takes away what the process has left on the server: TestMain calls it after the tests.
+// Drop removes what the process has left on the server. TestMain calls it after the tests.
 func Drop() { made.drop() }
 
-// file is the content of the file.
+// file returns the content of a SQLite file with tables.
 var file = sync.OnceValues(func() ([]byte, error) {
 	folder, err := os.MkdirTemp("", "apbridge-blank-")
 	if err != nil {
@@ -80,7 +79,7 @@ func fill(dsn string) error {
 	return st.Close()
 }
 
-// made is the process's template, once a test has asked for a copy.
+// made is the process's template, created for the first copy.
 var made template
 
 type template struct {
