@@ -125,7 +125,7 @@ func (p *runPlan) displaces() bool {
 
 func (p *runPlan) checkAnswer() error {
 	o := &p.out.Run.Options
-	if !p.traits.Opaque {
+	if p.traits.Exposes.ReportsState() {
 		if err := rule.CheckAnswer(o.Resume, o.Asked); err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func (p *runPlan) resolveTask(ctx context.Context) error {
 		return p.answerTask()
 	case p.task != nil:
 		return nil
-	case p.traits.Opaque && o.Goto != nil:
+	case !p.traits.Exposes.ReportsState() && o.Goto != nil:
 		return p.dropQuestion(ctx)
 	case o.Resuming:
 		return p.answerQuestion(ctx)
@@ -266,7 +266,7 @@ func (p *runPlan) messageAsAnswer(ctx context.Context) error {
 // from a cron.
 func (p *runPlan) mayAnswer() bool {
 	o := &p.out.Run.Options
-	return p.traits.Opaque && len(p.thread.Interrupts) > 0 && !o.Resuming && o.Goto == nil && p.task == nil &&
+	return !p.traits.Exposes.ReportsState() && len(p.thread.Interrupts) > 0 && !o.Resuming && o.Goto == nil && p.task == nil &&
 		o.Checkpoint == "" && p.n.RunAfter == 0 && !p.n.ByClock
 }
 

@@ -2,6 +2,7 @@ package toy
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,9 +39,9 @@ func detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 	return err == nil && strings.TrimSpace(string(ans.Body)) == "toy", err
 }
 
-// Traits: a toy shows no state, and goes on by itself.
+// Traits: a toy remembers its talks, whose values it does not show, and goes on by itself.
 func (b *backend) Traits() adapter.Traits {
-	return adapter.Traits{Opaque: true, Stepping: mapping.SteppingFree, Kind: "a toy", Capabilities: capabilities()}
+	return adapter.Traits{Exposes: mapping.ExposesHistory, Stepping: mapping.SteppingFree, Kind: "a toy", Capabilities: capabilities()}
 }
 
 // Run sends the words under the id of the run, so that a run that is picked up is answered as before, and leaves out
@@ -73,13 +74,14 @@ func (s *talk) run(ctx context.Context) error {
 		}
 	}
 	once := fmt.Sprintf("%s.%d", s.task.Run.ID, s.task.Run.Attempt)
-	link := &mapping.Link{Agent: s.up.Name, TaskID: s.task.TaskID, Remote: once}
+	talk := cmp.Or(s.task.Link.Topic, once)
+	link := &mapping.Link{Agent: s.up.Name, TaskID: s.task.TaskID, Remote: once, Topic: talk}
 	if err := s.emit(mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: link}}); err != nil {
 		return err
 	}
 	res, err := s.to.Open(ctx, &upstream.Call{
 		Method: http.MethodPost, Path: "/toy/say", Operation: upstream.OpRun, Accept: "text/plain", Type: "text/plain",
-		Header: map[string]string{onceHeader: once}, Body: new(rawjson.Pieces).Literal(s.task.Task.Prompt),
+		Header: map[string]string{onceHeader: once, talkHeader: talk}, Body: new(rawjson.Pieces).Literal(s.task.Task.Prompt),
 	})
 	if err != nil {
 		return err

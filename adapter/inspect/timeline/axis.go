@@ -17,7 +17,7 @@ type Axis struct {
 	Run     mapping.Run
 	from    Source
 	columns []column
-	opaque  bool // what the columns' observers were told of the agent
+	exposes mapping.Exposure // what the columns' observers were told of the agent
 	marks   *Marks
 }
 
@@ -56,10 +56,10 @@ func New(ctx context.Context, from Source, dialects adapter.Dialects, ref adapte
 	if err != nil && mapping.Classify(err).Class != mapping.NotFound { // else it is configured no longer, and its runs can be read
 		return nil, err
 	}
-	a.opaque = agent.Opaque
+	a.exposes = agent.Exposes
 	for _, d := range dialects {
 		if d.Observe != nil {
-			a.columns = append(a.columns, column{d.Name, d.Clients, d.Observe(adapter.Observed{Run: *run, Opaque: a.opaque})})
+			a.columns = append(a.columns, column{d.Name, d.Clients, d.Observe(adapter.Observed{Run: *run, Exposes: a.exposes})})
 		}
 	}
 	slices.Reverse(a.columns) // the dialect that carries most is the last of the table, and comes first here

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
@@ -18,9 +19,9 @@ type Marks struct{ kept *lru.Cache[place, mark] }
 // place is where reading can go on, for observers that were told the same of the run's agent: what is not known of it
 // yet, as after a start of the bridge, may turn out otherwise, and then the run is read from its start.
 type place struct {
-	run    string
-	opaque bool
-	seq    int64
+	run     string
+	exposes mapping.Exposure
+	seq     int64
 }
 
 type mark struct {
@@ -37,7 +38,7 @@ func NewMarks() *Marks {
 	return &Marks{kept}
 }
 
-func (a *Axis) place(seq int64) place { return place{a.Run.ID, a.opaque, seq} }
+func (a *Axis) place(seq int64) place { return place{a.Run.ID, a.exposes, seq} }
 
 // keep notes that the axis has seen all up to an event.
 func (a *Axis) keep(seq int64, at time.Time) {

@@ -70,6 +70,8 @@ func TestPublicPathsWithAVariable(t *testing.T) {
 // as to others under those of their fields, whichever dialect the agent speaks.
 func TestFurtherDialectHearsOfLosses(t *testing.T) {
 	t.Parallel()
+	end := map[string]string{"taskstep": "memory.items;approximated, transcript;approximated", "toy": "memory.items;approximated"}
+	cut := map[string]string{"taskstep": "transcript;approximated", "toy": ""} // a toy remembers the conversation
 	for dialect, peer := range map[string]adaptertest.Peer{
 		"taskstep": &adaptertest.StepAgent{Kind: adaptertest.JS, Choose: func(string, map[string]string) []adaptertest.ScriptStep {
 			return []adaptertest.ScriptStep{{Output: `"Tea."`, Last: true}}
@@ -87,7 +89,7 @@ func TestFurtherDialectHearsOfLosses(t *testing.T) {
 				t.Errorf("nothing is lost, and X-Apbridge-Unsupported is %q", lossy)
 			}
 			talk := first.Header.Get("Toy-Talk")
-			if lossy := b.Do("POST", "/toy/say", "more", "Toy-Talk", talk).Want(t, 200, ".\n").Header.Get("X-Apbridge-Unsupported"); lossy != "transcript;approximated" {
+			if lossy := b.Do("POST", "/toy/say", "more", "Toy-Talk", talk).Want(t, 200, ".\n").Header.Get("X-Apbridge-Unsupported"); lossy != cut[dialect] {
 				t.Errorf("of a conversation that is too long X-Apbridge-Unsupported is %q", lossy)
 			}
 			b.Do("PUT", "/store/items", `{"namespace":["shared"],"key":"k","value":{"text":"`+long+`"}}`).Want(t, 204)
@@ -95,10 +97,40 @@ func TestFurtherDialectHearsOfLosses(t *testing.T) {
 				t.Errorf("of items that do not fit X-Apbridge-Unsupported is %q", lossy)
 			}
 			run := `{"assistant_id":"agent",` + rig.SaysHi + `}`
-			if lossy := b.Post("/threads/"+talk+"/runs/wait", run).OK().Header.Get("X-Apbridge-Unsupported"); !strings.HasSuffix(lossy, "memory.items;approximated, transcript;approximated") {
+			if lossy := b.Post("/threads/"+talk+"/runs/wait", run).OK().Header.Get("X-Apbridge-Unsupported"); !strings.HasSuffix(lossy, end[dialect]) {
 				t.Errorf("of a run on the same thread X-Apbridge-Unsupported is %q", lossy)
 			}
 		})
+	}
+}
+
+// TestAgentThatKeepsAConversation checks that an agent that exposes its history gets the new words of a conversation
+// only, and all of it again after a run of another agent.
+func TestAgentThatKeepsAConversation(t *testing.T) {
+	t.Parallel()
+	agent := &toy.Agent{Says: []string{"one"}}
+	agents := map[string]config.Agent{
+		"agent": rig.AgentAt(adaptertest.Serve(t, agent).URL), "other": rig.AgentAt(adaptertest.Serve(t, &toy.Agent{Says: []string{"two"}}).URL),
+	}
+	b := rig.StartSpeaking(t, rig.ConfigFor(t, agents), withToy())
+	talk := b.Do("POST", "/toys/agent/say", "alpha").Want(t, 200, ".\n").Header.Get("Toy-Talk")
+	b.Do("POST", "/toys/agent/say", "beta", "Toy-Talk", talk).Want(t, 200, ".\n")
+	b.Do("POST", "/toys/other/say", "gamma", "Toy-Talk", talk).Want(t, 200, ".\n")
+	b.Do("POST", "/toys/agent/say", "delta", "Toy-Talk", talk).Want(t, 200, ".\n")
+	talks := agent.Talks()
+	var kept, anew []string
+	for _, said := range talks {
+		if len(said) == 2 {
+			kept = said
+		} else {
+			anew = said
+		}
+	}
+	if len(talks) != 2 || len(kept) != 2 || kept[0] != "alpha" || kept[1] != "beta" {
+		t.Fatalf("the agent heard %q", talks)
+	}
+	if len(anew) != 1 || !rig.Says(anew[0], "alpha", "beta", "gamma", "delta") {
+		t.Errorf("after another agent's run the agent heard %q", anew)
 	}
 }
 
