@@ -11,6 +11,7 @@ import (
 // Agent is a toy that says the same to everything. Safe for concurrent use; its fields are set before it is asked.
 type Agent struct {
 	Says []string
+	Asks string // a question that it asks in the place of its answer to the first words of a talk; "": none
 	Ends string // how its answers end; "": well
 	Mute bool   // it takes words and does not answer
 
@@ -58,6 +59,10 @@ func (a *Agent) answer(w http.ResponseWriter, r *http.Request) {
 	if fresh {
 		a.heard(r.Header.Get(talkHeader), string(said))
 	}
+	if a.asks(r.Header.Get(talkHeader), string(said)) {
+		line(w, "? ", a.Asks)
+		return
+	}
 	for _, text := range a.Says {
 		if fresh {
 			a.did()
@@ -90,6 +95,13 @@ func (a *Agent) heard(talk, said string) {
 		a.talks = map[string][]string{}
 	}
 	a.talks[talk] = append(a.talks[talk], said)
+}
+
+// asks reports whether the words are the first of a talk of an agent that asks.
+func (a *Agent) asks(talk, said string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.Asks != "" && a.talks[talk][0] == said
 }
 
 func (a *Agent) did() {

@@ -79,9 +79,13 @@ func (s *talk) run(ctx context.Context) error {
 	if err := s.emit(mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: link}}); err != nil {
 		return err
 	}
+	words := s.task.Task.Prompt
+	if s.task.Resume {
+		words = s.task.Task.Answer.Text
+	}
 	res, err := s.to.Open(ctx, &upstream.Call{
 		Method: http.MethodPost, Path: "/toy/say", Operation: upstream.OpRun, Accept: "text/plain", Type: "text/plain",
-		Header: map[string]string{onceHeader: once, talkHeader: talk}, Body: new(rawjson.Pieces).Literal(s.task.Task.Prompt),
+		Header: map[string]string{onceHeader: once, talkHeader: talk}, Body: new(rawjson.Pieces).Literal(words),
 	})
 	if err != nil {
 		return err
@@ -113,6 +117,8 @@ func (s *talk) hear(line string) (done bool, err error) {
 	switch {
 	case line == ".":
 		return true, s.emit(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}})
+	case mark == "?" && json.Valid([]byte(said)):
+		return true, s.ask(json.RawMessage(said))
 	case mark == "!":
 		return true, s.fail(mapping.CodeUpstreamError, "said: %s", s.to.Redact(said))
 	case mark != "-" || !json.Valid([]byte(said)):
@@ -130,6 +136,21 @@ func (s *talk) tell(last bool) error {
 	}
 	n, info := s.task.Done+s.heard-s.logged, mapping.StepInfo{Output: output, SaysLast: last}
 	return s.emit(rule.StepUpdate(s.task.Run.ID, s.task.TaskID, n, info, nil, mapping.ApprovalAuto))
+}
+
+// ask ends the run with a question, which is its last output.
+func (s *talk) ask(text json.RawMessage) error {
+	s.heard++
+	n := s.task.Done + s.heard - s.logged
+	questions := []mapping.Interrupt{{ID: mapping.InterruptID(s.task.Run.ID, n), Value: text}}
+	if s.heard > s.logged {
+		ev := rule.StepUpdate(s.task.Run.ID, s.task.TaskID, n, mapping.StepInfo{Output: text}, nil, mapping.ApprovalAuto)
+		ev.Head.Interrupts = questions
+		if err := s.emit(ev); err != nil {
+			return err
+		}
+	}
+	return s.emit(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: questions}}})
 }
 
 func (s *talk) emit(ev mapping.Event) error {

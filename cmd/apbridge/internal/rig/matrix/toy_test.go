@@ -213,3 +213,58 @@ func TestFurtherDialectHasAColumn(t *testing.T) {
 		t.Errorf("%s", v)
 	}
 }
+
+// TestRunsOfANamedTask checks that a face can add words to a task that has not ended: they wait for the task's run and
+// belong to the task, or answer its question. Other tasks are refused.
+func TestRunsOfANamedTask(t *testing.T) {
+	t.Parallel()
+	agent := &toy.Agent{Says: []string{"one"}}
+	gate := rig.NewGate(agent, func(r *http.Request) bool { return r.Method == http.MethodPost }, 1)
+	agents := map[string]config.Agent{
+		"agent": rig.AgentAt(adaptertest.Serve(t, gate).URL),
+		"asks":  rig.AgentAt(adaptertest.Serve(t, &toy.Agent{Says: []string{"Friday it is."}, Asks: "Which day?"}).URL),
+	}
+	b := rig.StartSpeaking(t, rig.ConfigFor(t, agents), withToy())
+
+	thread := b.Thread()
+	first := b.Begin(thread, "")
+	task := first[strings.LastIndex(first, "/")+1:]
+	gate.Await(t)
+	said := make(chan rig.Answer, 1)
+	go func() { said <- b.Do("POST", "/toys/agent/say", "more", "Toy-Task", task) }()
+	runs := thread + "/runs"
+	rig.Eventually(t, "the second run is there", func() bool { return len(b.Get(runs).OK().List("")) == 2 })
+	gate.Open()
+	answer := <-said
+	answer.Want(t, 200, "- \"one\"\n- \"one\"\n.\n")
+	if got := answer.Header.Get("Toy-Task"); got != task {
+		t.Errorf("the words belong to task %s, want %s", got, task)
+	}
+	steps := b.Get("/ap/v1/agent/tasks/" + task + "/steps").OK().List("steps")
+	if diff := cmp.Diff([]any{false, true}, rig.Pluck(steps, "is_last")); diff != "" {
+		t.Errorf("is_last of the task's steps (-want +got):\n%s", diff)
+	}
+
+	b.Do("POST", "/toys/agent/say", "late", "Toy-Task", task).Want(t, 409, "has ended")
+	b.Do("POST", "/toys/agent/say", "x", "Toy-Task", "unknown").Want(t, 404, "no task")
+	asked := b.Do("POST", "/toys/asks/say", "book it").Want(t, 200, "- \"Which day?\"\n?\n")
+	task, talk := asked.Header.Get("Toy-Task"), asked.Header.Get("Toy-Talk")
+	b.Do("POST", "/toys/agent/say", "x", "Toy-Task", task).Want(t, 422, "agent asks")
+	b.Do("POST", "/toys/asks/say", "x", "Toy-Task", task, "Toy-Talk", strings.TrimPrefix(thread, "/threads/")).Want(t, 422, "of thread "+talk)
+	answered := b.Do("POST", "/toys/asks/say", "Friday", "Toy-Task", task).Want(t, 200, "- \"Which day?\"\n- \"Friday it is.\"\n.\n")
+	if got := answered.Header.Get("Toy-Task"); got != task {
+		t.Errorf("the answer belongs to task %s, want %s", got, task)
+	}
+}
+
+// TestNamedTasksOfOthers checks that a task that the caller may not see is unknown to it.
+func TestNamedTasksOfOthers(t *testing.T) {
+	t.Parallel()
+	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, &toy.Agent{Says: []string{"x"}, Asks: "Which?"}).URL)})
+	const alice, bob = "a-key-of-alice-which-is-long", "a-key-of-bob-which-is-long-too"
+	cfg.Auth.Keys = []config.Key{{ID: "alice", Key: alice, Tenant: "a"}, {ID: "bob", Key: bob, Tenant: "b"}}
+	b := rig.StartSpeaking(t, cfg, withToy())
+	task := b.Do("POST", "/toy/say", "hi", "X-Api-Key", alice).OK().Header.Get("Toy-Task")
+	b.Do("POST", "/toy/say", "hi", "X-Api-Key", bob, "Toy-Task", task).Want(t, 404, "no task")
+	b.Do("POST", "/toy/say", "this one", "X-Api-Key", alice, "Toy-Task", task).Want(t, 200, ".\n")
+}
