@@ -42,7 +42,7 @@ type Assignment struct {
 	// Files gives access to the files of the state at the start of the run and to the thread's uploads.
 	Files Files
 
-	// Task is set for opaque agents only, Graph for stateful agents only. See Traits.
+	// Graph is set for agents that report their state, Task for all others. See mapping.Exposure.
 	Task  TaskAssignment
 	Graph GraphAssignment
 }

@@ -220,7 +220,7 @@ type Versioned interface {
 var ErrNoSuchGraph = errors.New("the agent has no graph of that name")
 
 // Describer is a backend whose agent can describe itself. Its methods fail with not_supported if the agent cannot.
-// Optional. The bridge itself describes an opaque agent.
+// Optional. The bridge itself describes an agent that does not report its state.
 type Describer interface {
 	Schemas(ctx context.Context) (mapping.Schemas, error)
 	// Graph and Subgraphs are as Agents has them.
@@ -250,9 +250,9 @@ type Forgetter interface {
 
 // Traits is what a backend is like; constant after Dial.
 type Traits struct {
-	// Opaque: the agent has no state that can be read; the bridge is its graph of one node. Its outputs are made by
-	// rule.StepUpdate; the last one says so. Any other agent is stateful.
-	Opaque bool
+	// Exposes is what the agent shows of its threads. The bridge is the graph of one node of an agent that does not
+	// report its state: its outputs are made by rule.StepUpdate, and the last one says so.
+	Exposes mapping.Exposure
 	// Stepping is the mode that "auto" stands for.
 	Stepping mapping.Stepping
 	// MaxSteps is the most steps of a run where the agent's configuration does not say; 0: any number.
@@ -263,7 +263,7 @@ type Traits struct {
 	Capabilities mapping.Capabilities
 }
 
-// Traited is implemented by every backend of ours; one without it is not opaque.
+// Traited is implemented by every backend of ours; one without it reports its state.
 type Traited interface{ Traits() Traits }
 
 // State is an upstream state read back.

@@ -17,8 +17,8 @@ type Observer interface {
 // Observed is the run that an Observer looks at. It may be at work: of what can still change, such as its status,
 // nothing is to follow but by the events.
 type Observed struct {
-	Run    mapping.Run
-	Opaque bool // its agent shows no state (Traits)
+	Run     mapping.Run
+	Exposes mapping.Exposure // of its agent
 }
 
 // Frame is what clients get of an event: a frame of a stream or the answer to a call.

@@ -63,8 +63,12 @@ type Cursor struct {
 
 // RunRequest is a request for a run in any dialect.
 type RunRequest struct {
-	ThreadID string // "": a stateless run on a thread of its own
-	Agent    string // config name or UUID of an agent or assistant; "": the default agent
+	ThreadID string // "": that of TaskID, else a stateless run on a thread of its own
+	// TaskID is the task that the run continues or whose question it answers. The run waits for the task's other runs as
+	// Multitask says. A task that has ended, or is on another thread or of another agent, is refused. "": an answer
+	// belongs to the task that asked, any other run begins a task.
+	TaskID   string `json:",omitempty"`
+	Agent    string // config name or UUID of an agent or assistant; "": that of TaskID, else the default agent
 	Flavour  mapping.Flavour
 	Kwargs   json.RawMessage // the request as the run keeps it, without the ids of the run; nil: it says nothing
 	Input    json.RawMessage

@@ -271,7 +271,7 @@ type Assistant struct {
 	Configured  bool // from the configuration: cannot be changed or deleted
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
-	Opaque      bool // a task/step agent: the bridge is its graph
+	Exposes     Exposure // of the agent
 }
 
 // Schemas are the JSON schemas of an agent's input, output and state.

@@ -19,7 +19,7 @@ type axis struct {
 	run     mapping.Run // as of newAxis, or of a page with the run's end
 	svc     adapter.Service
 	columns []column
-	opaque  bool // what the observers were told about the agent
+	exposes mapping.Exposure // what the observers were told about the agent
 	marks   *marks
 }
 
@@ -45,10 +45,10 @@ func newAxis(ctx context.Context, svc adapter.Service, dialects adapter.Dialects
 	if err != nil && !isNotFound(err) { // runs of an agent that was removed from the configuration can be read
 		return nil, err
 	}
-	a.opaque = agent.Opaque
+	a.exposes = agent.Exposes
 	for _, d := range dialects {
 		if d.Observe != nil {
-			a.columns = append(a.columns, column{d.Name, d.Clients, d.Observe(adapter.Observed{Run: *run, Opaque: a.opaque})})
+			a.columns = append(a.columns, column{d.Name, d.Clients, d.Observe(adapter.Observed{Run: *run, Exposes: a.exposes})})
 		}
 	}
 	slices.Reverse(a.columns) // the last dialect of the table carries most and comes first here
@@ -236,12 +236,12 @@ const maxMarks = 64
 // caller's access to the run. Safe for concurrent use.
 type marks struct{ kept *lru.Cache[markKey, mark] }
 
-// markKey includes opaque: what is unknown about an agent after a start may become known, and then the run is read from
+// markKey includes exposes: what is unknown about an agent after a start may become known, and then the run is read from
 // its start.
 type markKey struct {
-	run    string
-	opaque bool
-	seq    int64
+	run     string
+	exposes mapping.Exposure
+	seq     int64
 }
 
 type mark struct {
@@ -266,7 +266,7 @@ func (a *axis) keep(seq int64, at time.Time) {
 	for _, c := range a.columns {
 		m.observers = append(m.observers, c.observer.Fork())
 	}
-	a.marks.kept.Add(markKey{a.run.ID, a.opaque, seq}, m)
+	a.marks.kept.Add(markKey{a.run.ID, a.exposes, seq}, m)
 }
 
 // resume replaces the observers by those of a mark, if there is one. The axis must not have read anything yet.
@@ -274,7 +274,7 @@ func (a *axis) resume(seq int64) (at time.Time, ok bool) {
 	if a.marks == nil || seq == 0 {
 		return at, false
 	}
-	m, ok := a.marks.kept.Get(markKey{a.run.ID, a.opaque, seq})
+	m, ok := a.marks.kept.Get(markKey{a.run.ID, a.exposes, seq})
 	if !ok || len(m.observers) != len(a.columns) {
 		return at, false
 	}

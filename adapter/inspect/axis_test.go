@@ -18,11 +18,11 @@ const longRun = 10_000 // events
 // longLog is a service of one run. It counts the events that are read.
 type longLog struct {
 	adapter.Service
-	read   int
-	pruned int64 // the events up to this one are there no more
-	works  bool  // the run has not ended
-	ends   bool  // it ends when it has been read once
-	opaque bool  // what is known of its agent
+	read    int
+	pruned  int64            // the events up to this one are there no more
+	works   bool             // the run has not ended
+	ends    bool             // it ends when it has been read once
+	exposes mapping.Exposure // what is known of its agent
 }
 
 func (l *longLog) GetRun(context.Context, adapter.RunRef) (*mapping.Run, error) {
@@ -35,7 +35,7 @@ func (l *longLog) GetRun(context.Context, adapter.RunRef) (*mapping.Run, error) 
 }
 
 func (l *longLog) GetAssistant(context.Context, string) (mapping.Assistant, error) {
-	return mapping.Assistant{Opaque: l.opaque}, nil
+	return mapping.Assistant{Exposes: l.exposes}, nil
 }
 
 func (l *longLog) RunEvents(ctx context.Context, _ adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
@@ -65,13 +65,13 @@ func (l *longLog) RunEvents(ctx context.Context, _ adapter.RunRef, after adapter
 
 // numbering is an observer that says how many events it has seen, and of which kind of agent.
 type numbering struct {
-	seen   int
-	opaque bool
+	seen    int
+	exposes mapping.Exposure
 }
 
 func (n *numbering) Observe(*state.Entry) []adapter.Frame {
 	n.seen++
-	return []adapter.Frame{{Name: strconv.Itoa(n.seen), Note: strconv.FormatBool(n.opaque)}}
+	return []adapter.Frame{{Name: strconv.Itoa(n.seen), Note: strconv.Itoa(int(n.exposes))}}
 }
 
 func (n *numbering) Fork() adapter.Observer {
@@ -82,7 +82,7 @@ func (n *numbering) Fork() adapter.Observer {
 // page reads a page by an axis of its own, as each request does, and says how many events it took.
 func (l *longLog) page(t *testing.T, m *marks, q axisQuery) (axisPage, int) {
 	t.Helper()
-	dialects := adapter.Dialects{{Name: "d", Observe: func(o adapter.Observed) adapter.Observer { return &numbering{opaque: o.Opaque} }}}
+	dialects := adapter.Dialects{{Name: "d", Observe: func(o adapter.Observed) adapter.Observer { return &numbering{exposes: o.Exposes} }}}
 	a, err := newAxis(t.Context(), l, dialects, adapter.RunRef{RunID: "r"}, m)
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestAPageAfterAPlaceThatWasKeptOfAnUnknownAgent(t *testing.T) {
 	t.Parallel()
 	l, m := &longLog{}, newMarks()
 	first, _ := l.page(t, m, axisQuery{limit: 10})
-	l.opaque = true
+	l.exposes = mapping.ExposesNothing
 	got, _ := l.page(t, m, axisQuery{after: first.Next, limit: 10})
 	want, _ := l.page(t, nil, axisQuery{after: first.Next, limit: 10})
 	if diff := cmp.Diff(want, got); diff != "" {

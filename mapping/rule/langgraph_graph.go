@@ -10,17 +10,17 @@ import (
 const StartNode = "__start__"
 
 const (
-	opaqueState = `{"type":"object","properties":{"messages":{"type":"array","items":{"type":"object"}},"files":{"type":"object"}}}`
-	opaqueEmpty = `{"type":"object","properties":{}}`
-	opaqueGraph = `{"nodes":[{"id":"__start__","type":"schema","data":"__start__"},{"id":"step","type":"runnable","data":{"id":["step"],"name":"step"}},{"id":"__end__","type":"schema","data":"__end__"}],` +
+	stepState = `{"type":"object","properties":{"messages":{"type":"array","items":{"type":"object"}},"files":{"type":"object"}}}`
+	stepEmpty = `{"type":"object","properties":{}}`
+	stepGraph = `{"nodes":[{"id":"__start__","type":"schema","data":"__start__"},{"id":"step","type":"runnable","data":{"id":["step"],"name":"step"}},{"id":"__end__","type":"schema","data":"__end__"}],` +
 		`"edges":[{"source":"__start__","target":"step"},{"source":"step","target":"step","conditional":true},{"source":"step","target":"__end__","conditional":true}]}`
 )
 
-// OpaqueGraph is the graph of one node that the bridge is in front of an opaque agent, as LangGraph's servers draw one.
-func OpaqueGraph() json.RawMessage { return json.RawMessage(opaqueGraph) }
+// StepGraph is the graph of one node that the bridge is in front of an opaque agent, as LangGraph's servers draw one.
+func StepGraph() json.RawMessage { return json.RawMessage(stepGraph) }
 
-// OpaqueSchemas are those of that graph.
-func OpaqueSchemas() mapping.Schemas {
-	state, empty := json.RawMessage(opaqueState), json.RawMessage(opaqueEmpty)
+// StepSchemas are those of that graph.
+func StepSchemas() mapping.Schemas {
+	state, empty := json.RawMessage(stepState), json.RawMessage(stepEmpty)
 	return mapping.Schemas{Input: state, Output: state, State: state, Config: empty, Context: empty}
 }

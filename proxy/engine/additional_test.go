@@ -20,7 +20,7 @@ func TestAdditionalInputReachesTheAgent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			told := make(chan []byte, 1)
-			b := setup(t, &script{opaque: true, run: func(ctx context.Context, a adapter.Assignment, yield func(mapping.Event, error) bool) {
+			b := setup(t, &script{exposes: mapping.ExposesNothing, run: func(ctx context.Context, a adapter.Assignment, yield func(mapping.Event, error) bool) {
 				told <- a.Task.Additional
 				twoSteps(ctx, a, yield)
 			}})

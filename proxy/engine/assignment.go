@@ -35,10 +35,10 @@ func (x *execution) assignment(ctx context.Context, traits adapter.Traits, logge
 	if t.Link, err = x.link(ctx, traits, logged); err != nil {
 		return nil, err
 	}
-	if traits.Opaque {
-		err = x.assignOpaque(ctx, t)
+	if !traits.Exposes.ReportsState() {
+		err = x.assignTask(ctx, t)
 	} else {
-		err = x.assignStateful(ctx, t)
+		err = x.assignGraph(ctx, t)
 	}
 	files.continued, files.given = t.Done > 0, t.Task.Uploaded
 	return t, err
@@ -101,11 +101,11 @@ func (x *execution) link(ctx context.Context, traits adapter.Traits, logged []ma
 	if x.newThread || x.firstOnThread(logged) || fresh {
 		return mapping.Link{}, nil
 	}
-	l, err := x.e.linkOf(ctx, &x.Run, traits.Opaque)
+	l, err := x.e.linkOf(ctx, &x.Run, traits.Exposes)
 	if err == nil {
 		l.RemoteRun = ""
 	}
-	if err == nil && traits.Opaque && !x.Run.Options.Resuming {
+	if err == nil && !traits.Exposes.ReportsState() && !x.Run.Options.Resuming {
 		err = x.shareTopic(ctx, &l)
 	}
 	return l, err
@@ -132,8 +132,8 @@ func (x *execution) shareTopic(ctx context.Context, l *mapping.Link) error {
 	return err
 }
 
-// assignOpaque fills in what an opaque agent receives.
-func (x *execution) assignOpaque(ctx context.Context, t *adapter.Assignment) error {
+// assignTask fills in what an agent that does not report its state receives.
+func (x *execution) assignTask(ctx context.Context, t *adapter.Assignment) error {
 	// One token serves all runs of a task.
 	access, err := x.storeAccess(ctx, memory.OfTask)
 	if err != nil {
@@ -247,9 +247,9 @@ func givenAccess(access *memory.Access) *adapter.StoreAccess {
 	return &adapter.StoreAccess{URL: access.URL, Token: string(access.Token), Namespaces: access.Namespaces, Writes: access.Writes}
 }
 
-// assignStateful decides what a stateful agent receives: only the input if both sides agree on the state, else the
+// assignGraph decides what an agent that reports its state receives: only the input if both sides agree on the state, else the
 // whole state into a new upstream thread.
-func (x *execution) assignStateful(ctx context.Context, t *adapter.Assignment) error {
+func (x *execution) assignGraph(ctx context.Context, t *adapter.Assignment) error {
 	apart, err := x.answersOwnThread(ctx, t.Link)
 	if err == nil && apart {
 		err = x.readAgentState(ctx)

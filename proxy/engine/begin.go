@@ -125,7 +125,7 @@ func (e *Engine) addFirstEvents(o *StartRequest, agent *Agent) error {
 	}
 	o.New.Events = []mapping.Event{startedEvent(r)}
 	traits, known := agent.Known()
-	if !known || !traits.Opaque {
+	if !known || traits.Exposes.ReportsState() {
 		return nil
 	}
 	ev, err := inputEvent(r, o.Input)

@@ -184,7 +184,7 @@ func (e *Engine) cancelUpstream(agent *Agent, r *mapping.Run) {
 	e.runs.spawn(func() {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(e.runContext(e.root, r)), cancelGrace)
 		defer stop()
-		link, err := e.linkOf(ctx, r, f.traits.Opaque)
+		link, err := e.linkOf(ctx, r, f.traits.Exposes)
 		if err == nil && link.Remote != "" {
 			err = backend.Cancel(ctx, link, r.ID)
 		}

@@ -17,7 +17,7 @@ import (
 func TestCancelOfARunThatWaits(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 2)
-	b := setup(t, &script{opaque: true, run: waiting(started)})
+	b := setup(t, &script{exposes: mapping.ExposesNothing, run: waiting(started)})
 	thread := mapping.NewID()
 	first := b.begin(t, order(thread, mapping.StrategyReject))
 	<-started
@@ -52,7 +52,7 @@ func TestCancelRacesTheEnd(t *testing.T) {
 	t.Parallel()
 	var n int
 	var mu sync.Mutex
-	b := setup(t, &script{opaque: true, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
+	b := setup(t, &script{exposes: mapping.ExposesNothing, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		mu.Lock()
 		n++
 		spin := n % 40 * 500
@@ -94,7 +94,7 @@ func TestCancelRacesTheEnd(t *testing.T) {
 // A run may be claimed by the dispatcher at the moment it is cancelled.
 func TestCancelRacesTheStart(t *testing.T) {
 	t.Parallel()
-	b := setup(t, &script{opaque: true, run: twoSteps}, func(a *config.Agent) { a.Concurrency = 2 })
+	b := setup(t, &script{exposes: mapping.ExposesNothing, run: twoSteps}, func(a *config.Agent) { a.Concurrency = 2 })
 	for range 40 {
 		thread := mapping.NewID()
 		first := b.begin(t, order(thread, mapping.StrategyReject))
@@ -115,7 +115,7 @@ func TestCancelRacesTheStart(t *testing.T) {
 func TestRollbackPutsTheThreadBack(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
-	s := &script{opaque: true, run: twoSteps}
+	s := &script{exposes: mapping.ExposesNothing, run: twoSteps}
 	b := setup(t, s)
 	thread := mapping.NewID()
 	b.end(t, b.begin(t, order(thread, mapping.StrategyReject)))
@@ -150,7 +150,7 @@ func TestRollbackPutsTheThreadBack(t *testing.T) {
 func TestRunTimeout(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
-	b := setup(t, &script{opaque: true, run: waiting(started)}, func(a *config.Agent) { a.RunTimeout = 500 * time.Millisecond })
+	b := setup(t, &script{exposes: mapping.ExposesNothing, run: waiting(started)}, func(a *config.Agent) { a.RunTimeout = 500 * time.Millisecond })
 	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 	out := b.end(t, r)
 	if out.Status != mapping.RunTimeout || out.Fault == nil || out.Fault.Code != mapping.CodeRunTimeout {
@@ -179,7 +179,7 @@ func TestBackendsThatMisbehave(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t, &script{opaque: true, run: run})
+			b := setup(t, &script{exposes: mapping.ExposesNothing, run: run})
 			r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 			out := b.end(t, r)
 			if out.Status != mapping.RunError || out.Fault == nil || out.Fault.Message == "" {

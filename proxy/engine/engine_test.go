@@ -28,13 +28,13 @@ func TestMain(m *testing.M) { adaptertest.Main(m, blank.Drop) }
 
 // script is a backend that does what a test says.
 type script struct {
-	opaque bool
-	runs   atomic.Int64
-	run    func(ctx context.Context, t adapter.Assignment, yield func(mapping.Event, error) bool)
+	exposes mapping.Exposure
+	runs    atomic.Int64
+	run     func(ctx context.Context, t adapter.Assignment, yield func(mapping.Event, error) bool)
 }
 
 func (s *script) Traits() adapter.Traits {
-	return adapter.Traits{Opaque: s.opaque, Stepping: mapping.SteppingFree}
+	return adapter.Traits{Exposes: s.exposes, Stepping: mapping.SteppingFree}
 }
 
 func (s *script) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mapping.Event, error] {
@@ -189,7 +189,7 @@ func twoSteps(_ context.Context, t adapter.Assignment, yield func(mapping.Event,
 
 func TestRunIsLoggedFoldedAndEnded(t *testing.T) {
 	t.Parallel()
-	b := setup(t, &script{opaque: true, run: twoSteps})
+	b := setup(t, &script{exposes: mapping.ExposesNothing, run: twoSteps})
 	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 	es := b.read(t, r)
 	var kinds []mapping.Kind
@@ -223,12 +223,12 @@ func TestRunIsLoggedFoldedAndEnded(t *testing.T) {
 
 func TestColdReaderSeesTheSameAsALiveOne(t *testing.T) {
 	t.Parallel()
-	b := setup(t, &script{opaque: true, run: twoSteps})
+	b := setup(t, &script{exposes: mapping.ExposesNothing, run: twoSteps})
 	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 	live := b.read(t, r)
 	path := b.path
 	b.close()
-	again := open(t, path, &script{opaque: true, run: twoSteps})
+	again := open(t, path, &script{exposes: mapping.ExposesNothing, run: twoSteps})
 	cold := again.read(t, r)
 	if len(cold) != len(live) {
 		t.Fatalf("%d entries after a restart, %d before", len(cold), len(live))
@@ -243,7 +243,7 @@ func TestColdReaderSeesTheSameAsALiveOne(t *testing.T) {
 func TestFailureEndsTheRunAndFreesTheThread(t *testing.T) {
 	t.Parallel()
 	fail := true
-	b := setup(t, &script{opaque: true, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
+	b := setup(t, &script{exposes: mapping.ExposesNothing, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		if fail {
 			fail = false
 			yield(mapping.Event{}, mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamError, "it broke"))
@@ -280,7 +280,7 @@ func waiting(started chan<- struct{}) func(context.Context, adapter.Assignment, 
 func TestCancelEndsOnceAndFreesTheThread(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
-	b := setup(t, &script{opaque: true, run: waiting(started)})
+	b := setup(t, &script{exposes: mapping.ExposesNothing, run: waiting(started)})
 	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 	<-started
 	if err := b.Cancel(t.Context(), &r, engine.Cancellation{Reason: mapping.CancelledAsTaken}); err != nil {
@@ -316,7 +316,7 @@ func TestBusyThread(t *testing.T) {
 		t.Run(string(tc.strategy), func(t *testing.T) {
 			t.Parallel()
 			started, goOn := make(chan struct{}, 2), make(chan struct{})
-			b := setup(t, &script{opaque: true, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
+			b := setup(t, &script{exposes: mapping.ExposesNothing, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 				started <- struct{}{}
 				select {
 				case <-goOn:
@@ -358,7 +358,7 @@ func TestAgentConcurrencyQueuesTheRest(t *testing.T) {
 	t.Parallel()
 	started, goOn := make(chan struct{}, 8), make(chan struct{})
 	var now, most atomic.Int64
-	b := setup(t, &script{opaque: true, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
+	b := setup(t, &script{exposes: mapping.ExposesNothing, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		if n := now.Add(1); n > most.Load() {
 			most.Store(n)
 		}
@@ -387,14 +387,14 @@ func TestAgentConcurrencyQueuesTheRest(t *testing.T) {
 func TestShutdownHandsARunningRunOver(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
-	b := setup(t, &script{opaque: true, run: waiting(started)})
+	b := setup(t, &script{exposes: mapping.ExposesNothing, run: waiting(started)})
 	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 	<-started
 	path := b.path
 	b.close()
 	var open_ bool
 	var after int
-	again := open(t, path, &script{opaque: true, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
+	again := open(t, path, &script{exposes: mapping.ExposesNothing, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		open_, after = task.InDoubt, len(task.After)
 		twoSteps(ctx, task, yield)
 	}})
@@ -409,7 +409,7 @@ func TestShutdownHandsARunningRunOver(t *testing.T) {
 func TestFilesOfTheInputAreArtifactsBeforeTheAgentIsCalled(t *testing.T) {
 	t.Parallel()
 	var paths []string
-	s := &script{opaque: true}
+	s := &script{exposes: mapping.ExposesNothing}
 	s.run = func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		list, err := task.Files.List(ctx)
 		if err != nil {
@@ -434,7 +434,7 @@ func TestFilesOfTheInputAreArtifactsBeforeTheAgentIsCalled(t *testing.T) {
 
 func TestAnAnswerInTextIsPartOfTheConversation(t *testing.T) {
 	t.Parallel()
-	s := &script{opaque: true}
+	s := &script{exposes: mapping.ExposesNothing}
 	s.run = func(_ context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		if task.Task.Answer.Text != "blue" || len(task.State.Messages()) != 1 {
 			yield(mapping.Event{}, mapping.Errorf(mapping.Internal, mapping.CodeInternal, "answer %+v, state %s", task.Task.Answer, task.State.JSON()))
@@ -460,7 +460,7 @@ func TestAnAnswerInTextIsPartOfTheConversation(t *testing.T) {
 func TestInheritedQueue(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 2)
-	s := &script{opaque: true, run: waiting(started)}
+	s := &script{exposes: mapping.ExposesNothing, run: waiting(started)}
 	b := setup(t, s)
 	thread := mapping.NewID()
 	first := b.begin(t, order(thread, mapping.StrategyReject))

@@ -192,7 +192,7 @@ func (x *execution) prepare(ctx context.Context, logged []mapping.Event) (iter.S
 	if err != nil {
 		return nil, err
 	}
-	x.rec.opaque = traits.Opaque
+	x.rec.exposes = traits.Exposes
 	if x.endsAtOnce() {
 		return x.gotoEnd(), nil
 	}
@@ -228,7 +228,7 @@ func (x *execution) resume(ctx context.Context, logged []mapping.Event) error {
 
 // logInput logs the input of a run that was not claimed at its creation.
 func (x *execution) logInput(ctx context.Context, logged []mapping.Event, traits adapter.Traits) error {
-	if !traits.Opaque || has(logged, mapping.KindInput) || has(logged, mapping.KindLinked) {
+	if traits.Exposes.ReportsState() || has(logged, mapping.KindInput) || has(logged, mapping.KindLinked) {
 		return nil
 	}
 	ev, err := inputEvent(&x.Run, x.input)
@@ -258,7 +258,7 @@ func has(logged []mapping.Event, k mapping.Kind) bool {
 // endsAtOnce reports whether the run goes to the end of the graph as which an opaque agent is shown (command.goto
 // "__end__"). Its start drops the open question, and the agent receives nothing. No other goto reaches such an agent.
 func (x *execution) endsAtOnce() bool {
-	return x.rec.opaque && len(x.Run.Options.Goto) > 0
+	return !x.rec.exposes.ReportsState() && len(x.Run.Options.Goto) > 0
 }
 
 // gotoEnd returns the events of such a run. Its checkpoint has no next node.

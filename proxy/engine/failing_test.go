@@ -40,7 +40,7 @@ func (b *bench) fault(t *testing.T, trigger string) (lift func()) {
 // stepping is a backend whose steps a test lets go one by one.
 func stepping(n int) (s *script, goOn chan struct{}) {
 	goOn = make(chan struct{})
-	s = &script{opaque: true}
+	s = &script{exposes: mapping.ExposesNothing}
 	s.run = func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		if !yield(linked("up"), nil) {
 			return
@@ -146,7 +146,7 @@ func TestTheStoreGoesAwayUnderARun(t *testing.T) {
 	goOn <- struct{}{}
 	path := b.path
 	b.close() // does not hang
-	again := open(t, path, &script{opaque: true, run: twoSteps})
+	again := open(t, path, &script{exposes: mapping.ExposesNothing, run: twoSteps})
 	if out := again.end(t, r); out.Status != mapping.RunSuccess {
 		t.Errorf("the next process ended it with %+v", out)
 	}

@@ -98,7 +98,7 @@ func (x *execution) end(ctx context.Context, out mapping.Outcome) (left bool) {
 // recordFault adds a message about a failure to the state of an opaque agent's thread. It is logged with the end.
 func (x *execution) recordFault(out mapping.Outcome) {
 	failed := out.Fault != nil && (out.Status == mapping.RunError || out.Status == mapping.RunTimeout)
-	if !failed || x.rec == nil || !x.rec.opaque {
+	if !failed || x.rec == nil || x.rec.exposes.ReportsState() {
 		return
 	}
 	update := rule.FaultUpdate(x.Run.ID, *out.Fault)

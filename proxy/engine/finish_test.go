@@ -22,7 +22,7 @@ func TestAPanicAtTheEndOfARunFreesWhatItHeld(t *testing.T) {
 		Flavours: []adapter.Flavour{{Name: "langgraph"}},
 		Webhook:  func(mapping.Run, mapping.Outcome, json.RawMessage) ([]byte, error) { panic(errors.New("no body")) },
 	}}
-	b := assemble(t, blank.DSN(t), config.Default(), engine.NewAgent("a", one, &script{opaque: true, run: twoSteps}), dialects)
+	b := assemble(t, blank.DSN(t), config.Default(), engine.NewAgent("a", one, &script{exposes: mapping.ExposesNothing, run: twoSteps}), dialects)
 	t.Cleanup(b.close)
 	o := order(mapping.NewID(), mapping.StrategyReject)
 	o.New.Run.Options.Webhook = "http://127.0.0.1:1/"

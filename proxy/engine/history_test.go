@@ -51,7 +51,7 @@ func TestAChatIsKeptAsItsGrowth(t *testing.T) {
 			}
 			yield(ended(mapping.RunSuccess), nil)
 		}},
-		"steps of a task/step agent": {opaque: true, run: func(_ context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
+		"steps of a task/step agent": {exposes: mapping.ExposesNothing, run: func(_ context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 			_ = yield(linked("up"), nil)
 			for n := 1; n <= steps; n++ {
 				if !yield(step(task, n, fmt.Sprint(n, strings.Repeat(" word", 40)), n == steps), nil) {
@@ -162,7 +162,7 @@ func TestSnapshotsBoundWhatIsReadForAState(t *testing.T) {
 
 func TestAForkBeginsAtItsCheckpoint(t *testing.T) {
 	t.Parallel()
-	b := setup(t, &script{opaque: true, run: twoSteps})
+	b := setup(t, &script{exposes: mapping.ExposesNothing, run: twoSteps})
 	thread := mapping.NewID()
 	first := b.read(t, b.begin(t, order(thread, mapping.StrategyReject)))
 	b.end(t, b.begin(t, order(thread, mapping.StrategyReject)))

@@ -59,13 +59,13 @@ func TestFreeRunWithoutAClientAfterARestartIsCancelled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, path string) {
-				b := open(t, path, &script{opaque: true, run: lasting}, idle)
+				b := open(t, path, &script{exposes: mapping.ExposesNothing, run: lasting}, idle)
 				r := b.begin(t, freely(order(mapping.NewID(), mapping.StrategyReject)))
 				other := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 				synctest.Wait()
 				b.close()
 				time.Sleep(c.away)
-				b = open(t, path, &script{opaque: true, run: lasting}, idle)
+				b = open(t, path, &script{exposes: mapping.ExposesNothing, run: lasting}, idle)
 				defer b.close()
 				if c.pulled {
 					b.StopIdleTimer(r.ID)
@@ -124,7 +124,7 @@ func TestParkedRunsOfOthersAreWatched(t *testing.T) {
 func TestARunIsLeftAloneWhoseClientComesBackAsItsClockGoesOff(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
-		b := open(t, path, &script{opaque: true, run: lasting}, func(a *config.Agent) { a.RunTimeout = 0 })
+		b := open(t, path, &script{exposes: mapping.ExposesNothing, run: lasting}, func(a *config.Agent) { a.RunTimeout = 0 })
 		defer b.close()
 		r := b.begin(t, lockstepOrder())
 		synctest.Wait()

@@ -41,7 +41,7 @@ func TestNothingIsSentAfterTheLease(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { posts.Add(1) }))
 	t.Cleanup(agent.Close)
 	post := poster(t, agent.URL)
-	s := &script{opaque: true}
+	s := &script{exposes: mapping.ExposesNothing}
 	b := unbeaten(t, s)
 	b.Lease(time.Minute)
 	before, after := make(chan error, 1), make(chan error, 1)
@@ -80,7 +80,7 @@ func TestNothingIsSentUnderALaterLease(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { posts.Add(1) }))
 	t.Cleanup(agent.Close)
 	post := poster(t, agent.URL)
-	b := unbeaten(t, &script{opaque: true, run: twoSteps})
+	b := unbeaten(t, &script{exposes: mapping.ExposesNothing, run: twoSteps})
 	b.Lease(time.Minute)
 	ctx, stop := b.UnderLease(t.Context())
 	defer stop()
@@ -104,7 +104,7 @@ func TestNothingIsSentUnderALaterLease(t *testing.T) {
 // TestSuspendedMachineHoldsNoLease: Go's monotonic clock stands still meanwhile.
 func TestSuspendedMachineHoldsNoLease(t *testing.T) {
 	t.Parallel()
-	b := unbeaten(t, &script{opaque: true, run: twoSteps})
+	b := unbeaten(t, &script{exposes: mapping.ExposesNothing, run: twoSteps})
 	b.Lease(time.Hour)
 	b.Suspend(58 * time.Minute)
 	if out := b.end(t, b.begin(t, order(mapping.NewID(), mapping.StrategyReject))); out.Status != mapping.RunSuccess {
@@ -126,7 +126,7 @@ func TestRunTimeoutCountsOverTakeOvers(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "bridge.db")
 			started := make(chan struct{}, 1)
-			b := open(t, path, &script{opaque: true, run: waiting(started)}, hour)
+			b := open(t, path, &script{exposes: mapping.ExposesNothing, run: waiting(started)}, hour)
 			r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 			<-started
 			b.close()
@@ -140,7 +140,7 @@ func TestRunTimeoutCountsOverTakeOvers(t *testing.T) {
 			if err := db.Close(); err != nil {
 				t.Fatal(err)
 			}
-			again := open(t, path, &script{opaque: true, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
+			again := open(t, path, &script{exposes: mapping.ExposesNothing, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 				if ctx.Err() != nil {
 					yield(mapping.Event{}, mapping.Classify(context.Cause(ctx)))
 					return
@@ -166,7 +166,7 @@ func TestCallsOfNoRunEndWithTheLease(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { posts.Add(1) }))
 	t.Cleanup(agent.Close)
 	post := poster(t, agent.URL)
-	b := unbeaten(t, &script{opaque: true})
+	b := unbeaten(t, &script{exposes: mapping.ExposesNothing})
 	b.Lease(time.Minute)
 	under, end := b.UnderLease(t.Context())
 	defer end()

@@ -38,7 +38,7 @@ func TestAnAgentsNamesAreText(t *testing.T) {
 func TestAFilesRemoteIDIsText(t *testing.T) {
 	t.Parallel()
 	refused := make(chan error, 1)
-	b := setup(t, &script{opaque: true, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
+	b := setup(t, &script{exposes: mapping.ExposesNothing, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		_, err := task.Files.Save(ctx, "a.txt", "\x00", strings.NewReader("x"))
 		refused <- err
 		yield(ended(mapping.RunSuccess), nil)

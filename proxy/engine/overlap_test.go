@@ -54,10 +54,10 @@ type table struct {
 	thread string
 }
 
-func newTable(t *testing.T, opaque bool) *table {
+func newTable(t *testing.T, exposes mapping.Exposure) *table {
 	t.Helper()
 	s := &turns{seen: make(chan adapter.Assignment, 8)}
-	b := setup(t, &script{opaque: opaque, run: s.run}, sharing)
+	b := setup(t, &script{exposes: exposes, run: s.run}, sharing)
 	return &table{b, s, mapping.NewID()}
 }
 
@@ -144,7 +144,7 @@ func (b *table) wants(t *testing.T, want ...string) {
 
 func TestRunsBesideEachOtherMergeIntoTheHead(t *testing.T) {
 	t.Parallel()
-	b := newTable(t, true)
+	b := newTable(t, mapping.ExposesNothing)
 	first, _ := b.start(t, mapping.StrategyReject, "q1")
 	second, task := b.start(t, mapping.StrategyConcurrent, "q2")
 	if d := cmp.Diff([]string{"q1", "q2"}, texts(t, task.State)); d != "" {
@@ -185,7 +185,7 @@ func TestRunsBesideEachOtherMergeIntoTheHead(t *testing.T) {
 func TestGraphsBesideEachOtherMergeIntoTheHead(t *testing.T) {
 	t.Parallel()
 	const q = `{"id":"q","content":"q"}`
-	b := newTable(t, false)
+	b := newTable(t, mapping.ExposesValues)
 	base, _ := b.start(t, mapping.StrategyReject, "q")
 	b.tells(t, base, `{"messages":[`+q+`],"n":0,"log":[1],"by":{"x":1}}`)
 	b.ends(t, base, mapping.RunSuccess)
@@ -215,7 +215,7 @@ func TestGraphsBesideEachOtherMergeIntoTheHead(t *testing.T) {
 // The state of a thread that several runs share is kept in snapshots, too.
 func TestSnapshotsBesideOthersAreTheThreads(t *testing.T) {
 	t.Parallel()
-	b := newTable(t, true)
+	b := newTable(t, mapping.ExposesNothing)
 	first, _ := b.start(t, mapping.StrategyConcurrent, "q1")
 	second, _ := b.start(t, mapping.StrategyConcurrent, "q2")
 	want := []string{"q1", "q2"}
@@ -246,7 +246,7 @@ func TestRunsBesideEachOtherAreStopped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newTable(t, true)
+			b := newTable(t, mapping.ExposesNothing)
 			first, _ := b.start(t, mapping.StrategyConcurrent, "q1")
 			second, _ := b.start(t, mapping.StrategyConcurrent, "q2")
 			b.says(t, first, "a1")
@@ -272,7 +272,7 @@ func TestAllRunsBesideEachOtherAreDisplaced(t *testing.T) {
 	for _, s := range []mapping.Strategy{mapping.StrategyInterrupt, mapping.StrategyRollback} {
 		t.Run(string(s), func(t *testing.T) {
 			t.Parallel()
-			b := newTable(t, true)
+			b := newTable(t, mapping.ExposesNothing)
 			first, _ := b.start(t, mapping.StrategyConcurrent, "q1")
 			second, _ := b.start(t, mapping.StrategyConcurrent, "q2")
 			b.says(t, first, "a1")
@@ -296,7 +296,7 @@ func TestAllRunsBesideEachOtherAreDisplaced(t *testing.T) {
 // A run that asks is not answered by the end of another.
 func TestAQuestionBesideOthersStaysOpen(t *testing.T) {
 	t.Parallel()
-	b := newTable(t, true)
+	b := newTable(t, mapping.ExposesNothing)
 	first, _ := b.start(t, mapping.StrategyConcurrent, "q1")
 	second, _ := b.start(t, mapping.StrategyConcurrent, "q2")
 	asks := []mapping.Interrupt{{ID: "i1", Value: json.RawMessage(`"really?"`)}}
@@ -313,7 +313,7 @@ func TestAQuestionBesideOthersStaysOpen(t *testing.T) {
 // An agent that does not allow it has its thread to itself.
 func TestNothingRunsBesideWhatDoesNotShare(t *testing.T) {
 	t.Parallel()
-	b := newTable(t, true)
+	b := newTable(t, mapping.ExposesNothing)
 	o := order(b.thread, mapping.StrategyReject)
 	alone := b.begin(t, o)
 	<-b.seen

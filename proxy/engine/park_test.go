@@ -18,7 +18,7 @@ import (
 
 // lockstep does one step a call, n in all, and answers with what was said.
 func lockstep(n int) *script {
-	s := &script{opaque: true}
+	s := &script{exposes: mapping.ExposesNothing}
 	s.run = func(_ context.Context, t adapter.Assignment, yield func(mapping.Event, error) bool) {
 		done := 0
 		for _, ev := range t.After {
@@ -204,7 +204,7 @@ func TestARunParkedByAProcessThatIsGoneIsWatched(t *testing.T) {
 func TestARunThatIsServedElsewhereIsNotIdle(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
-	here, there := shared(t, &script{opaque: true, run: waiting(started)})
+	here, there := shared(t, &script{exposes: mapping.ExposesNothing, run: waiting(started)})
 	r := here.begin(t, lockstepOrder())
 	<-started
 	there.IdleOver(r)
@@ -217,7 +217,7 @@ func TestARunThatIsServedElsewhereIsNotIdle(t *testing.T) {
 func TestAFreeRunWithoutAClientIsCancelled(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
-	b := setup(t, &script{opaque: true, run: waiting(started)}, func(a *config.Agent) { a.Stepping.Idle = 30 * time.Millisecond })
+	b := setup(t, &script{exposes: mapping.ExposesNothing, run: waiting(started)}, func(a *config.Agent) { a.Stepping.Idle = 30 * time.Millisecond })
 	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 	<-started
 	b.StartIdleTimer(r)
@@ -264,7 +264,7 @@ func TestCancelSoonMeetsTheParking(t *testing.T) {
 	t.Parallel()
 	running := make(chan func(), 1)
 	steps := lockstep(3)
-	b := setup(t, &script{opaque: true, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
+	b := setup(t, &script{exposes: mapping.ExposesNothing, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		steps.run(ctx, task, func(ev mapping.Event, err error) bool {
 			if ev.Kind == mapping.KindEnd {
 				(<-running)()

@@ -19,7 +19,7 @@ func TestDisplacedAcrossADeath(t *testing.T) {
 			t.Parallel()
 			started := make(chan struct{}, 2)
 			first := ""
-			backend := &script{opaque: true, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
+			backend := &script{exposes: mapping.ExposesNothing, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 				if task.Run.ID == first {
 					waiting(started)(ctx, task, yield)
 					return

@@ -27,11 +27,15 @@ func TestQuestionIsShownWithTheEnd(t *testing.T) {
 		},
 	}
 	for name, asks := range asksAs {
+		exposes := mapping.ExposesValues
+		if name == "step" {
+			exposes = mapping.ExposesNothing
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, path string) {
 				shown := make(chan struct{})
-				b := open(t, path, &script{opaque: name == "step", run: func(_ context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
+				b := open(t, path, &script{exposes: exposes, run: func(_ context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 					if !yield(asks(task), nil) || !yield(linked("up"), nil) {
 						return
 					}

@@ -14,7 +14,7 @@ import (
 func TestTheQueueIsLimited(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
-	b := setup(t, &script{opaque: true, run: waiting(started)}, func(a *config.Agent) { a.Concurrency, a.Queue = 1, 2 })
+	b := setup(t, &script{exposes: mapping.ExposesNothing, run: waiting(started)}, func(a *config.Agent) { a.Concurrency, a.Queue = 1, 2 })
 	first := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 	<-started
 	for range 2 {
@@ -36,7 +36,7 @@ func TestTheQueueIsLimited(t *testing.T) {
 
 func TestADelayedRunStartsWhenItIsDue(t *testing.T) {
 	t.Parallel()
-	b := setup(t, &script{opaque: true, run: twoSteps})
+	b := setup(t, &script{exposes: mapping.ExposesNothing, run: twoSteps})
 	o := order(mapping.NewID(), mapping.StrategyReject)
 	o.New.Run.RunAfter = time.Now().Add(2 * time.Second)
 	r := b.begin(t, o)
@@ -57,7 +57,7 @@ func TestADelayedRunStartsWhenItIsDue(t *testing.T) {
 func TestAQueueSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
-	b := setup(t, &script{opaque: true, run: waiting(started)})
+	b := setup(t, &script{exposes: mapping.ExposesNothing, run: waiting(started)})
 	thread := mapping.NewID()
 	runs := []mapping.Run{b.begin(t, order(thread, mapping.StrategyReject))}
 	<-started
@@ -66,7 +66,7 @@ func TestAQueueSurvivesARestart(t *testing.T) {
 	}
 	path := b.path
 	b.close()
-	again := open(t, path, &script{opaque: true, run: twoSteps})
+	again := open(t, path, &script{exposes: mapping.ExposesNothing, run: twoSteps})
 	for i, r := range runs {
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		n := 0
@@ -88,12 +88,12 @@ func TestAQueueSurvivesARestart(t *testing.T) {
 func TestARunOfAnAgentThatIsGoneEnds(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
-	b := setup(t, &script{opaque: true, run: waiting(started)})
+	b := setup(t, &script{exposes: mapping.ExposesNothing, run: waiting(started)})
 	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 	<-started
 	path := b.path
 	b.close()
-	again := openAs(t, "other", path, &script{opaque: true, run: twoSteps})
+	again := openAs(t, "other", path, &script{exposes: mapping.ExposesNothing, run: twoSteps})
 	if out := again.end(t, r); out.Status != mapping.RunError || out.Fault.Code != mapping.CodeAgentNotFound {
 		t.Errorf("outcome %+v", out)
 	}
@@ -128,7 +128,7 @@ func TestShutdownWaitsForRunsWithinItsGrace(t *testing.T) {
 func TestShutdownDoesNotWaitForARunThatHangs(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
-	b := setup(t, &script{opaque: true, run: waiting(started)})
+	b := setup(t, &script{exposes: mapping.ExposesNothing, run: waiting(started)})
 	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 	<-started
 	ctx, stop := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -145,7 +145,7 @@ func TestShutdownDoesNotWaitForARunThatHangs(t *testing.T) {
 func TestAnOutcomeThatIsKnownIsNotHandedOver(t *testing.T) {
 	t.Parallel()
 	started, goOn := make(chan struct{}, 1), make(chan struct{})
-	b := setup(t, &script{opaque: true, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
+	b := setup(t, &script{exposes: mapping.ExposesNothing, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		started <- struct{}{}
 		<-ctx.Done()
 		<-goOn

@@ -14,7 +14,7 @@ import (
 // not execute. It is executed all the same, once.
 func TestRunHeldAndNotExecutedIsFreed(t *testing.T) {
 	t.Parallel()
-	b := open(t, storetest.Schema(t), &script{opaque: true, run: twoSteps})
+	b := open(t, storetest.Schema(t), &script{exposes: mapping.ExposesNothing, run: twoSteps})
 	o := order(mapping.NewID(), mapping.StrategyReject)
 	o.New.Claim = true
 	c, err := b.st.Runs.Create(t.Context(), o.New) // the engine hears nothing of it
@@ -40,7 +40,7 @@ func TestClaimUnderWayIsNotTakenForOrphaned(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, dsn := storetest.Through(t, storetest.Schema(t))
-			b := open(t, dsn, &script{opaque: true, run: twoSteps})
+			b := open(t, dsn, &script{exposes: mapping.ExposesNothing, run: twoSteps})
 			b.end(t, b.begin(t, order(mapping.NewID(), mapping.StrategyReject)))
 			eventually(t, "the first run leaving", func() bool { return b.Live() == 0 })
 			o := order(mapping.NewID(), mapping.StrategyReject)
@@ -130,7 +130,7 @@ func (b *bench) beginBatch(t *testing.T, o *engine.StartRequest) mapping.Run {
 func TestRunAfterAnUpdateThatIsOver(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
-		b := open(t, fresh(t), &script{opaque: true, run: twoSteps})
+		b := open(t, fresh(t), &script{exposes: mapping.ExposesNothing, run: twoSteps})
 		th, _, err := b.st.Threads.Create(t.Context(), store.ThreadCreation{Thread: mapping.Thread{ID: mapping.NewID()}})
 		if err != nil {
 			t.Fatal(err)

@@ -15,9 +15,9 @@ import (
 // recorder turns the events of a backend into those that are logged: it folds the state, makes checkpoints and diffs,
 // writes files of the state as artifacts, and queues the result for the store. Only the execution's goroutine uses it.
 type recorder struct {
-	x      *execution
-	writer *eventWriter
-	opaque bool
+	x       *execution
+	writer  *eventWriter
+	exposes mapping.Exposure // of the agent; set before its first event
 
 	statePoint                   // after everything queued
 	updates       int            // of this execution
@@ -118,14 +118,14 @@ func (r *recorder) isResult(ev *mapping.Event) bool {
 	if s := ev.Head.Step; s != nil {
 		return !s.SaysLast && !ev.Asks()
 	}
-	return r.opaque && ev.Kind == mapping.KindLinked
+	return !r.exposes.ReportsState() && ev.Kind == mapping.KindLinked
 }
 
 // maxDelay returns how long an event may wait to be written with others. A question waits for the end of its run in any
 // case (eventWriter.ready).
 func (r *recorder) maxDelay(ev *mapping.Event) time.Duration {
 	switch {
-	case ev.Kind == mapping.KindLinked && !r.opaque:
+	case ev.Kind == mapping.KindLinked && r.exposes.ReportsState():
 		return linkDelay // its run can be found by its mark; the link is written with the first output
 	case ev.Kind == mapping.KindDelta:
 		return 0
@@ -147,7 +147,7 @@ func (r *recorder) makePiece(ev *mapping.Event) (piece, error) {
 		return piece{}, fmt.Errorf("folding a %s event: %w", ev.Kind, err)
 	}
 	r.fold = after
-	p := piece{entry: &state.Entry{Event: *ev, Before: before, After: after}, late: late, replaces: ev.Kind == mapping.KindLinked && !r.opaque}
+	p := piece{entry: &state.Entry{Event: *ev, Before: before, After: after}, late: late, replaces: ev.Kind == mapping.KindLinked && r.exposes.ReportsState()}
 	if c := ev.Head.Checkpoint; c != nil {
 		r.head, r.dirty = c.ID, false
 		p.snapshot = r.snapshot(c.ID, len(ev.Data))
@@ -186,7 +186,7 @@ func (r *recorder) addDistance(diff int) {
 func (r *recorder) addLink(ev *mapping.Event) {
 	l := *ev.Head.Link
 	l.Agent = r.x.Run.Agent
-	if r.opaque {
+	if !r.exposes.ReportsState() {
 		l.TaskID = r.x.Run.TaskID
 	}
 	if l.Remote == "" {
@@ -200,7 +200,7 @@ func (r *recorder) addLink(ev *mapping.Event) {
 	}
 	r.link, r.linked = l, true
 	ev.Head.Link = &l
-	if r.x.next != nil && !r.opaque {
+	if r.x.next != nil && r.exposes.ReportsState() {
 		ev.Head.Uploaded = r.x.next.Uploaded // the agent has accepted the step and the update
 	}
 }
@@ -338,7 +338,7 @@ func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
 // agentRemembers reports whether the agent keeps the thread's messages itself, so that the link needs the checkpoint on
 // which both sides agree.
 func (r *recorder) agentRemembers() bool {
-	if r.opaque {
+	if !r.exposes.ReportsState() {
 		return r.link.Topic != ""
 	}
 	return r.link.Agreed()

@@ -16,7 +16,7 @@ func TestEachResultIsCommittedBeforeTheNextCall(t *testing.T) {
 	var b *bench
 	var took time.Duration
 	var missing int
-	s := &script{opaque: true}
+	s := &script{exposes: mapping.ExposesNothing}
 	s.run = func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		look := func(want mapping.Kind) {
 			evs, err := b.st.Events.List(ctx, task.Run.ThreadID, task.Run.ID, 0, 0)

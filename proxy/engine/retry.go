@@ -85,7 +85,7 @@ func (x *execution) restart(ctx context.Context) ([]mapping.Event, error) {
 // initial returns the state that a run begins with, with its input if the bridge merges that.
 func (x *execution) initial(ctx context.Context) (*state.Fold, error) {
 	base, err := x.e.log.Base(ctx, x.Run.ThreadID, x.Run.Base)
-	if err != nil || !x.rec.opaque {
+	if err != nil || x.rec.exposes.ReportsState() {
 		return base, err
 	}
 	ev, err := inputEvent(&x.Run, x.input)

@@ -16,7 +16,7 @@ import (
 
 // failing yields an error the first n times it is called, after one step.
 func failing(n int, err error) *script {
-	s := &script{opaque: true}
+	s := &script{exposes: mapping.ExposesNothing}
 	s.run = func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		if s.runs.Load() > int64(n) {
 			_ = yield(linked("good"), nil) && yield(step(task, task.Done+1, "done", true), nil) && yield(ended(mapping.RunSuccess), nil)
@@ -175,7 +175,7 @@ func TestARetriedRunIsGivenTheStateItBeganWith(t *testing.T) {
 
 func TestAnAgentThatIsAwayIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	s := &script{opaque: true, run: twoSteps}
+	s := &script{exposes: mapping.ExposesNothing, run: twoSteps}
 	b := open(t, t.TempDir()+"/bridge.db", &away{script: s, n: 2})
 	o := order(mapping.NewID(), mapping.StrategyReject)
 	o.New.Run.Options.Retries = 2
@@ -203,7 +203,7 @@ func TestWhatEndsARunIsNotTriedAgain(t *testing.T) {
 	t.Run("a cancellation", func(t *testing.T) {
 		t.Parallel()
 		started := make(chan struct{}, 1)
-		s := &script{opaque: true, run: waiting(started)}
+		s := &script{exposes: mapping.ExposesNothing, run: waiting(started)}
 		b := setup(t, s)
 		o := order(mapping.NewID(), mapping.StrategyReject)
 		o.New.Run.Options.Retries = 3
@@ -215,7 +215,7 @@ func TestWhatEndsARunIsNotTriedAgain(t *testing.T) {
 	})
 	t.Run("run_timeout", func(t *testing.T) {
 		t.Parallel()
-		s := &script{opaque: true, run: waiting(make(chan struct{}, 1))}
+		s := &script{exposes: mapping.ExposesNothing, run: waiting(make(chan struct{}, 1))}
 		b := setup(t, s, func(a *config.Agent) { a.RunTimeout = 2 * time.Second })
 		o := order(mapping.NewID(), mapping.StrategyReject)
 		o.New.Run.Options.Retries = 3

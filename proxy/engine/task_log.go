@@ -19,9 +19,9 @@ func (e *Engine) taskLink(ctx context.Context, taskID string) (l mapping.Link, e
 }
 
 // linkOf returns the link of a run to its upstream thread or task.
-func (e *Engine) linkOf(ctx context.Context, r *mapping.Run, opaque bool) (mapping.Link, error) {
+func (e *Engine) linkOf(ctx context.Context, r *mapping.Run, exposes mapping.Exposure) (mapping.Link, error) {
 	switch {
-	case opaque:
+	case !exposes.ReportsState():
 		return e.store.Links.Get(ctx, r.ThreadID, r.Agent, r.TaskID)
 	case r.Options.MayOverlap && (r.Multitask == mapping.StrategyConcurrent || r.Options.Resuming):
 		return e.taskLink(ctx, r.TaskID)

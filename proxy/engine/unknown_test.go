@@ -26,7 +26,7 @@ func TestUnknownCommitInMidRunIsNotWrittenAgain(t *testing.T) {
 			server := storetest.Schema(t)
 			w, dsn := storetest.Through(t, server)
 			goOn, refused, back := make(chan struct{}), make(chan struct{}), make(chan struct{})
-			b := open(t, dsn, &script{opaque: true, run: func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
+			b := open(t, dsn, &script{exposes: mapping.ExposesNothing, run: func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
 				<-goOn
 				for yield(ev, nil) {
 					ev = mapping.Event{Kind: mapping.KindDelta, Data: json.RawMessage(`[{"content":"further"},{}]`)}

@@ -14,7 +14,7 @@ import (
 func TestEndOfAnUpdateIsHeardInOtherProcesses(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)
-	here, there := open(t, dsn, &script{opaque: true}), open(t, dsn, &script{opaque: true})
+	here, there := open(t, dsn, &script{exposes: mapping.ExposesNothing}), open(t, dsn, &script{exposes: mapping.ExposesNothing})
 	free := func(thread, token string) error { return there.st.States.Free(t.Context(), thread, token) }
 	logged := func(thread, token string) error {
 		ev := mapping.Event{Kind: mapping.KindState, At: time.Now(), Data: []byte(`{}`), Head: mapping.Head{Checkpoint: &mapping.Checkpoint{ID: mapping.NewID()}}}
@@ -54,7 +54,7 @@ func heardToEnd(t *testing.T, here, there *bench, end func(thread, token string)
 // Threads whose hold could not be ended are freed later; that is heard where updates wait for it.
 func TestUpdatesHearThatALeftHoldIsOver(t *testing.T) {
 	t.Parallel()
-	b := setup(t, &script{opaque: true})
+	b := setup(t, &script{exposes: mapping.ExposesNothing})
 	heardToEnd(t, b, b, func(thread, token string) error {
 		gone, stop := context.WithCancel(t.Context())
 		stop()

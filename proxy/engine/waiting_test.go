@@ -33,7 +33,7 @@ func TestWhatWaitsForARunAsksTheStoreForNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, path string) {
-				b := open(t, path, &script{opaque: true, run: lasting})
+				b := open(t, path, &script{exposes: mapping.ExposesNothing, run: lasting})
 				o := order(mapping.NewID(), mapping.StrategyReject)
 				if o.New.Claim = c.claimed; !c.claimed {
 					o.New.Run.RunAfter = time.Now().Add(time.Hour)
@@ -105,7 +105,7 @@ func TestTheParkingOfARunIsHeard(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
 		steps, goOn := lockstep(2), make(chan struct{})
-		b := open(t, path, &script{opaque: true, run: func(ctx context.Context, a adapter.Assignment, yield func(mapping.Event, error) bool) {
+		b := open(t, path, &script{exposes: mapping.ExposesNothing, run: func(ctx context.Context, a adapter.Assignment, yield func(mapping.Event, error) bool) {
 			steps.run(ctx, a, func(ev mapping.Event, err error) bool {
 				if ev.Kind == mapping.KindEnd {
 					<-goOn
@@ -124,11 +124,11 @@ func TestTheParkingOfARunIsHeard(t *testing.T) {
 func TestTheRemovalOfAnOldRunIsHeard(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
-		b := open(t, path, &script{opaque: true, run: twoSteps})
+		b := open(t, path, &script{exposes: mapping.ExposesNothing, run: twoSteps})
 		r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 		b.end(t, r)
 		b.close()
-		b = open(t, path, &script{opaque: true, run: twoSteps})
+		b = open(t, path, &script{exposes: mapping.ExposesNothing, run: twoSteps})
 		b.rings(t, r.ThreadID, func() {
 			if err := b.Cancel(t.Context(), &r, engine.Cancellation{Rollback: true}); err != nil {
 				t.Error(err)
@@ -143,7 +143,7 @@ func TestTheEndOfARunElsewhereIsHeard(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)
 	asked, goOn := make(chan struct{}), make(chan struct{})
-	there := open(t, dsn, &script{opaque: true, run: func(ctx context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
+	there := open(t, dsn, &script{exposes: mapping.ExposesNothing, run: func(ctx context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
 		if yield(linked("up"), nil) {
 			<-ctx.Done()
 			asked <- struct{}{}
@@ -151,7 +151,7 @@ func TestTheEndOfARunElsewhereIsHeard(t *testing.T) {
 			yield(mapping.Event{}, context.Cause(ctx))
 		}
 	}})
-	here := open(t, dsn, &script{opaque: true})
+	here := open(t, dsn, &script{exposes: mapping.ExposesNothing})
 	limit, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	const times = 10

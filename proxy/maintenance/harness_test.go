@@ -26,12 +26,12 @@ func TestMain(m *testing.M) { adaptertest.Main(m, blank.Drop) }
 
 // script is a backend that does what a test says.
 type script struct {
-	opaque bool
-	run    func(ctx context.Context, t adapter.Assignment, yield func(mapping.Event, error) bool)
+	exposes mapping.Exposure
+	run     func(ctx context.Context, t adapter.Assignment, yield func(mapping.Event, error) bool)
 }
 
 func (s *script) Traits() adapter.Traits {
-	return adapter.Traits{Opaque: s.opaque, Stepping: mapping.SteppingFree}
+	return adapter.Traits{Exposes: s.exposes, Stepping: mapping.SteppingFree}
 }
 
 func (s *script) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mapping.Event, error] {

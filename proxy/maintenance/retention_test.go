@@ -60,7 +60,7 @@ func (b *harness) want(t *testing.T, threadID string, there bool, when string) {
 func TestARunToBeDeletedGoesFiveSecondsAfterItsEnd(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
-		b := open(t, path, &script{opaque: true, run: twoSteps})
+		b := open(t, path, &script{exposes: mapping.ExposesNothing, run: twoSteps})
 		defer b.close()
 		r := b.begin(t, passing(order(mapping.NewID(), mapping.StrategyReject)))
 		b.end(t, r)
@@ -78,7 +78,7 @@ func TestARunToBeDeletedGoesFiveSecondsAfterItsEnd(t *testing.T) {
 func TestFollowersHearThatTheirThreadExpired(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
-		b := open(t, path, &script{opaque: true, run: twoSteps})
+		b := open(t, path, &script{exposes: mapping.ExposesNothing, run: twoSteps})
 		defer b.close()
 		begun := time.Now()
 		thread := b.expiring(t, 90*time.Second)
@@ -100,9 +100,9 @@ func TestAStatelessRunStaysForAnHour(t *testing.T) {
 		script script
 		order  func(*engine.StartRequest) *engine.StartRequest
 	}{
-		"succeeded":                 {script{opaque: true, run: twoSteps}, stateless},
-		"failed":                    {script{opaque: true, run: failing}, stateless},
-		"to be deleted, and failed": {script{opaque: true, run: failing}, passing},
+		"succeeded":                 {script{exposes: mapping.ExposesNothing, run: twoSteps}, stateless},
+		"failed":                    {script{exposes: mapping.ExposesNothing, run: failing}, stateless},
+		"to be deleted, and failed": {script{exposes: mapping.ExposesNothing, run: failing}, passing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -123,13 +123,13 @@ func TestAStatelessRunStaysForAnHour(t *testing.T) {
 func TestExpiryOutlivesARestart(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
-		b := open(t, path, &script{opaque: true, run: twoSteps})
+		b := open(t, path, &script{exposes: mapping.ExposesNothing, run: twoSteps})
 		r := b.begin(t, passing(order(mapping.NewID(), mapping.StrategyReject)))
 		b.end(t, r)
 		ttl, long := b.expiring(t, time.Hour), b.expiring(t, 3*time.Hour)
 		b.close()
 		time.Sleep(2 * time.Hour)
-		b = open(t, path, &script{opaque: true, run: twoSteps})
+		b = open(t, path, &script{exposes: mapping.ExposesNothing, run: twoSteps})
 		defer b.close()
 		b.want(t, r.ThreadID, false, "after the restart")
 		b.want(t, ttl, false, "after the restart")
@@ -143,7 +143,7 @@ func TestActiveThreadIsNotSwept(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
 		goOn := make(chan struct{})
-		b := open(t, path, &script{opaque: true, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
+		b := open(t, path, &script{exposes: mapping.ExposesNothing, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 			<-goOn
 			twoSteps(ctx, task, yield)
 		}}, func(a *config.Agent) { a.RunTimeout = 0 })
@@ -168,7 +168,7 @@ func TestReadersGetTheEndFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, path string) {
-				b := open(t, path, &script{opaque: true, run: twoSteps})
+				b := open(t, path, &script{exposes: mapping.ExposesNothing, run: twoSteps})
 				defer b.close()
 				o := order(b.expiring(t, 5*time.Second), mapping.StrategyReject)
 				if c.passing {
@@ -204,7 +204,7 @@ func keeping(t *testing.T, path string, keep config.Retention) *harness {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Retention = keep
-	return assemble(t, path, cfg, engine.NewAgent("a", config.DefaultAgent(), &script{opaque: true, run: withTokens}))
+	return assemble(t, path, cfg, engine.NewAgent("a", config.DefaultAgent(), &script{exposes: mapping.ExposesNothing, run: withTokens}))
 }
 
 func withTokens(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
@@ -266,7 +266,7 @@ func TestRetention(t *testing.T) {
 func TestKeepLatestTakesOlderStatesOnly(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
-		b := open(t, path, &script{opaque: true, run: twoSteps})
+		b := open(t, path, &script{exposes: mapping.ExposesNothing, run: twoSteps})
 		defer b.close()
 		thread := mapping.NewID()
 		b.end(t, b.begin(t, order(thread, mapping.StrategyReject)))
@@ -287,7 +287,7 @@ func TestKeepLatestTakesOlderStatesOnly(t *testing.T) {
 			t.Fatalf("%d checkpoints, %v", was, err)
 		}
 		b.close()
-		b = open(t, path, &script{opaque: true, run: twoSteps})
+		b = open(t, path, &script{exposes: mapping.ExposesNothing, run: twoSteps})
 		time.Sleep(2 * time.Minute)
 		b.want(t, thread, true, "after its time")
 		if n := checkpoints(); n != 1 {

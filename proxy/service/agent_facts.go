@@ -78,7 +78,7 @@ func (s *Service) AgentSchemas(ctx context.Context, idOrName string) (out mappin
 		return json.Marshal(schemas)
 	})
 	if err != nil || body == nil || json.Unmarshal(body, &out) != nil {
-		return rule.OpaqueSchemas(), err
+		return rule.StepSchemas(), err
 	}
 	return out, nil
 }
@@ -89,7 +89,7 @@ func (s *Service) AgentGraph(ctx context.Context, idOrName, xray string) (json.R
 		return d.Graph(ctx, xray)
 	})
 	if err == nil && body == nil {
-		body = rule.OpaqueGraph()
+		body = rule.StepGraph()
 	}
 	return body, err
 }

@@ -120,8 +120,8 @@ func (s *Service) agentFilter(idOrName string) (agent, assistant string) {
 // withTraits sets what is known of the assistant's agent and returns the assistant.
 func (s *Service) withTraits(a *mapping.Assistant) *mapping.Assistant {
 	if agent, ok := s.engine.Agent(a.Graph); ok {
-		traits, known := agent.Known()
-		a.Opaque = known && traits.Opaque
+		traits, _ := agent.Known()
+		a.Exposes = traits.Exposes
 	}
 	return a
 }

@@ -31,7 +31,7 @@ import (
 type cronAgent struct{ hold chan struct{} }
 
 func (cronAgent) Traits() adapter.Traits {
-	return adapter.Traits{Opaque: true, Stepping: mapping.SteppingFree}
+	return adapter.Traits{Exposes: mapping.ExposesNothing, Stepping: mapping.SteppingFree}
 }
 
 func (a cronAgent) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mapping.Event, error] {

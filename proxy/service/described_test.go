@@ -84,7 +84,7 @@ func TestSchemasAreTheAgentsOwn(t *testing.T) {
 					switch {
 					case err != nil:
 						said.Title = mapping.Classify(err).Code
-					case string(got.Input) == string(rule.OpaqueSchemas().Input):
+					case string(got.Input) == string(rule.StepSchemas().Input):
 						said.Title = invented
 					default:
 						_ = json.Unmarshal(got.Input, &said)

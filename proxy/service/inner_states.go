@@ -115,7 +115,7 @@ func (s *Service) openCopy(ctx context.Context, t mapping.Thread, l mapping.Link
 		return nil, err
 	}
 	b, traits, err := agent.Backend(ctx)
-	if err != nil || traits.Opaque {
+	if err != nil || !traits.Exposes.ReportsState() {
 		return nil, err
 	}
 	r, ok := b.(adapter.CopyReader)

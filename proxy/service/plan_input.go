@@ -28,7 +28,7 @@ func (p *runPlan) readInput(context.Context) (err error) {
 	if err = p.parseInput(); err != nil {
 		return err
 	}
-	if !p.traits.Opaque {
+	if p.traits.Exposes.ReportsState() {
 		return nil
 	}
 	return p.checkFiles()

@@ -54,7 +54,7 @@ func (p *runPlan) readCommand(context.Context) error {
 		return err
 	}
 	if len(c.Update) > 0 && string(c.Update) != "null" {
-		if p.traits.Opaque {
+		if !p.traits.Exposes.ReportsState() {
 			return refuse("command.update is not supported before %s. Change the thread's state first, with POST /threads/{thread_id}/state.", p.traits.Kind)
 		}
 		o.Update = c.Update
@@ -63,7 +63,7 @@ func (p *runPlan) readCommand(context.Context) error {
 		return err
 	}
 	o.Resuming = c.HasResume
-	if rawjson.IsNull(c.Resume) && (o.Goto != nil || o.Update != nil) || p.traits.Opaque && o.Goto != nil {
+	if rawjson.IsNull(c.Resume) && (o.Goto != nil || o.Update != nil) || !p.traits.Exposes.ReportsState() && o.Goto != nil {
 		o.Resuming = false // RemoteGraph of Python sends all members, those that say nothing as null
 	}
 	if o.Resuming {
@@ -82,11 +82,11 @@ func (p *runPlan) readGoto() error {
 	if rawjson.IsNull(c.Goto) {
 		return nil
 	}
-	if p.traits.Opaque && !rule.IsEnd(c.Goto) {
+	if !p.traits.Exposes.ReportsState() && !rule.IsEnd(c.Goto) {
 		return refuse("command.goto is not supported before %s, which shows no nodes to go to, except for %q. Send input or command.resume.",
 			p.traits.Kind, rule.EndNode)
 	}
-	if p.traits.Opaque && !rule.AnswersNothing(c.Resume) {
+	if !p.traits.Exposes.ReportsState() && !rule.AnswersNothing(c.Resume) {
 		return refuse("command.goto %q drops the question that command.resume answers. Send one of them.", rule.EndNode)
 	}
 	o.Goto = c.Goto
@@ -97,7 +97,7 @@ func (p *runPlan) readGoto() error {
 func (p *runPlan) readApproval(context.Context) error {
 	o := &p.out.Run.Options
 	o.Approval = mapping.Approval(p.agent.Config.Approval)
-	if !p.known || !p.traits.Opaque {
+	if !p.known || p.traits.Exposes.ReportsState() {
 		return nil
 	}
 	for _, name := range o.InterruptBefore {
@@ -189,7 +189,7 @@ func (p *runPlan) limitSteps(context.Context) error {
 // question it is an ordinary run.
 func (p *runPlan) answerParent() error {
 	open := p.thread.Interrupts
-	if p.n.ParentAnswers == nil || !p.traits.Opaque || len(open) == 0 {
+	if p.n.ParentAnswers == nil || p.traits.Exposes.ReportsState() || len(open) == 0 {
 		return nil
 	}
 	answers := map[string]json.RawMessage{}

@@ -17,7 +17,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// runPlan plans one run: it has the request, what was found out about it, and the result. Start reading at planRunOf,
+// runPlan plans one run: it has the request, what was found out about it, and the result. Start reading at plan,
 // which calls its steps in the order in which they depend on each other; they are in the files plan_*.go. Not for
 // concurrent use.
 type runPlan struct {
@@ -33,6 +33,7 @@ type runPlan struct {
 	now       time.Time
 	thread    mapping.Thread    // the existing one; zero if it is to be made
 	task      *stepping.TaskRun // set if a step of a task asks for the run
+	named     *namedTask        // set if the request names the task
 	in        *rule.Input       // zero if the run resumes another
 	memories  *memory.Recalled  // the result of recalled, which is read once
 	forgets   bool              // the agent is not told all items, which was reported already
@@ -42,28 +43,38 @@ type runPlan struct {
 // planRun turns a request into a run that the engine can begin, or returns why it is refused. It writes nothing. It
 // takes the contents of n, which may be large: while the run is made and executed, only the run refers to them.
 func (s *Service) planRun(ctx context.Context, n *adapter.RunRequest) (*engine.StartRequest, error) {
+	named, err := s.findNamedTask(ctx, n)
+	if err != nil {
+		return nil, err
+	}
 	agent, assistant, err := s.findAssistant(ctx, n.Agent)
 	if err != nil {
 		return nil, err
 	}
-	return s.planRunOf(ctx, agent, assistant, n, nil)
+	if named != nil && named.Agent != agent.Name {
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "Task %q is one of agent %s, not of %s.", named.ID, named.Agent, agent.Name)
+	}
+	p := &runPlan{s: s, agent: agent, assistant: assistant, n: n, named: named}
+	return p.plan(ctx)
 }
 
 // PlanTaskRun is planRun for a run of a task. Package stepping calls it.
 func (s *Service) PlanTaskRun(ctx context.Context, agent *engine.Agent, n adapter.RunRequest, task *stepping.TaskRun) (*engine.StartRequest, error) {
-	return s.planRunOf(ctx, agent, s.configuredAssistant(agent), &n, task)
+	p := &runPlan{s: s, agent: agent, assistant: s.configuredAssistant(agent), n: &n, task: task}
+	return p.plan(ctx)
 }
 
-func (s *Service) planRunOf(ctx context.Context, agent *engine.Agent, assistant *mapping.Assistant, n *adapter.RunRequest, task *stepping.TaskRun) (*engine.StartRequest, error) {
-	p := &runPlan{s: s, agent: agent, assistant: assistant, n: n, asked: rule.StepLimit(n.Config), now: s.store.Now(), task: task}
+func (p *runPlan) plan(ctx context.Context) (*engine.StartRequest, error) {
+	s, n := p.s, p.n
+	p.asked, p.now = rule.StepLimit(n.Config), s.store.Now()
 	given := rule.LastingConfig(n.Config)
-	if err := mergeAssistant(n, assistant); err != nil {
+	if err := mergeAssistant(n, p.assistant); err != nil {
 		return nil, err
 	}
 	p.findTraits(ctx)
 	p.cfg = s.engine.Config()
 	p.layOut(mapping.PrincipalOf(ctx))
-	p.out.ThreadConfig, p.out.ThreadDefaults = given, rule.LastingConfig(assistant.Config)
+	p.out.ThreadConfig, p.out.ThreadDefaults = given, rule.LastingConfig(p.assistant.Config)
 	for _, step := range []func(context.Context) error{
 		p.resolveThread, p.readOptions, p.setOrigin, p.setTask, p.describe, p.readInput, p.checkMemory, p.messageAsAnswer, p.resolveTask, p.unsupportedFields,
 	} {
@@ -127,6 +138,9 @@ func (p *runPlan) setOrigin(ctx context.Context) error {
 // (resolveTask).
 func (p *runPlan) setTask(context.Context) error {
 	r := &p.out.Run
+	if p.named != nil { // before the input is read, whose ids are made from it
+		r.Options.FollowUp = p.named.newest.ID != "" && !r.Options.Resuming
+	}
 	if p.task == nil {
 		r.TaskID = r.ID
 		return nil

@@ -1,19 +1,74 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// resumeTarget returns the run that an answer belongs to: the agent's newest run that asked the questions which the
-// answer names, or any open question if it names none. Without such a run it is the agent's newest.
+// CodeTaskEnded refuses a run of a task that has ended.
+const CodeTaskEnded = "task_ended"
+
+// namedTask is the task that a request names.
+type namedTask struct {
+	mapping.Task
+	newest mapping.Run // zero if no run was made yet
+}
+
+// findNamedTask reads the task that the request names, nil for none, and sets the thread and the agent that the request
+// leaves out. It refuses a task that has ended.
+func (s *Service) findNamedTask(ctx context.Context, n *adapter.RunRequest) (*namedTask, error) {
+	if n.TaskID == "" {
+		return nil, nil
+	}
+	task, err := s.store.Tasks.Get(ctx, n.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	if n.ThreadID != "" && n.ThreadID != task.ThreadID {
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "Task %q is one of thread %s, not of %s.", task.ID, task.ThreadID, n.ThreadID)
+	}
+	n.ThreadID, n.Agent = task.ThreadID, cmp.Or(n.Agent, task.Agent)
+	last, err := s.store.Runs.List(ctx, mapping.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	named := &namedTask{task, *firstRun(last)}
+	ended, err := s.isOver(ctx, &named.newest)
+	if err == nil && ended {
+		err = mapping.Errorf(mapping.Conflict, CodeTaskEnded, "Task %q has ended. Start a new one on thread %s.", task.ID, task.ThreadID)
+	}
+	return named, err
+}
+
+// isOver reports whether the newest run of a task has ended the task. A run that asks, or was stopped at a node, has
+// not.
+func (s *Service) isOver(ctx context.Context, newest *mapping.Run) (bool, error) {
+	if newest.ID == "" || newest.Status.Active() {
+		return false, nil
+	}
+	if newest.Status != mapping.RunInterrupted {
+		return true, nil
+	}
+	st, err := s.store.Runs.Standing(ctx, newest.ThreadID, newest.ID)
+	o := st.Last.Head.Outcome
+	return err == nil && o != nil && o.Cancelled, err
+}
+
+// resumeTarget returns the run that an answer belongs to: the newest of the task that the request names, or else the
+// agent's newest run that asked the questions which the answer names, or any open question if it names none. Without
+// such a run it is the agent's newest.
 func (p *runPlan) resumeTarget(ctx context.Context) (*mapping.Run, error) {
+	if p.named != nil {
+		return &p.named.newest, nil
+	}
 	askers, err := p.askers(ctx, answeredBy(p.out.Run.Options.Resume, p.thread.Interrupts))
 	if err != nil || len(askers) > 0 {
 		return firstRun(askers), err
@@ -125,7 +180,7 @@ func (p *runPlan) displaces() bool {
 
 func (p *runPlan) checkAnswer() error {
 	o := &p.out.Run.Options
-	if !p.traits.Opaque {
+	if p.traits.Exposes.ReportsState() {
 		if err := rule.CheckAnswer(o.Resume, o.Asked); err != nil {
 			return err
 		}
@@ -150,7 +205,8 @@ func has(list []mapping.Interrupt, id string) bool {
 	return slices.ContainsFunc(list, func(q mapping.Interrupt) bool { return q.ID == id })
 }
 
-// resolveTask sets the task that the run belongs to: a resume keeps the task of the question, any other run begins one.
+// resolveTask sets the task that the run belongs to: a resume keeps the task of the question, a run that names a task
+// continues it, any other run begins one.
 func (p *runPlan) resolveTask(ctx context.Context) error {
 	o := &p.out.Run.Options
 	switch {
@@ -158,12 +214,12 @@ func (p *runPlan) resolveTask(ctx context.Context) error {
 		return p.answerTask()
 	case p.task != nil:
 		return nil
-	case p.traits.Opaque && o.Goto != nil:
+	case !p.traits.Exposes.ReportsState() && o.Goto != nil:
 		return p.dropQuestion(ctx)
 	case o.Resuming:
 		return p.answerQuestion(ctx)
 	}
-	p.ownTask()
+	p.beginTask()
 	return nil
 }
 
@@ -216,7 +272,7 @@ func (p *runPlan) dropQuestion(ctx context.Context) error {
 	last, err := p.resumeTarget(ctx)
 	open := p.questionsOf(last)
 	if err != nil || len(open) == 0 || last.Status != mapping.RunInterrupted {
-		p.ownTask()
+		p.beginTask()
 		return err
 	}
 	p.out.Run.TaskID = last.TaskID
@@ -224,9 +280,15 @@ func (p *runPlan) dropQuestion(ctx context.Context) error {
 	return nil
 }
 
-// ownTask lets the run begin a task of its own.
-func (p *runPlan) ownTask() {
+// beginTask lets the run begin a task, or continue the one that the request names.
+func (p *runPlan) beginTask() {
 	r := &p.out.Run
+	if p.named != nil {
+		newest := p.named.newest
+		r.TaskID = p.named.ID
+		p.out.Newest, p.out.NewestActive = &newest.ID, newest.Status.Active()
+		return
+	}
 	p.out.Task = &mapping.Task{
 		Tenant: r.Tenant, Owner: r.Owner, ID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Input: p.in.Text, HasInput: p.in.HasText,
 		AdditionalInput: json.RawMessage("{}"), CreatedAt: p.now, UpdatedAt: p.now,
@@ -265,7 +327,7 @@ func (p *runPlan) messageAsAnswer(ctx context.Context) error {
 // from a cron.
 func (p *runPlan) mayAnswer() bool {
 	o := &p.out.Run.Options
-	return p.traits.Opaque && len(p.thread.Interrupts) > 0 && !o.Resuming && o.Goto == nil && p.task == nil &&
+	return !p.traits.Exposes.ReportsState() && len(p.thread.Interrupts) > 0 && !o.Resuming && o.Goto == nil && p.task == nil &&
 		o.Checkpoint == "" && p.n.RunAfter == 0 && !p.n.ByClock
 }
 

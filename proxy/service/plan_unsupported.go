@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
@@ -18,7 +19,7 @@ func (p *runPlan) unsupportedFields(ctx context.Context) error {
 		return nil
 	}
 	p.unsupportedInMessages()
-	if !p.traits.Opaque {
+	if p.traits.Exposes.ReportsState() {
 		return nil // it has the conversation itself
 	}
 	cut, err := p.cuts(ctx)
@@ -146,13 +147,29 @@ func (p *runPlan) besideRequest(ctx context.Context) (list otherMessages, err er
 		list.told = list.sent
 		return list, nil
 	}
+	if known, err := p.agentKnowsThread(ctx); err != nil || known {
+		list.told, _ = p.in.PartConversation(p.in.New(fold))
+		return list, err
+	}
 	list.told, err = p.merged(fold)
 	return list, err
 }
 
+// agentKnowsThread reports whether the agent remembers exactly the conversation that the run begins with, so that it
+// gets the new messages only.
+func (p *runPlan) agentKnowsThread(ctx context.Context) (bool, error) {
+	if !p.traits.Exposes.KeepsConversation() || p.out.Run.Options.Checkpoint != "" {
+		return false, nil
+	}
+	links, err := p.s.store.Links.List(ctx, p.thread.ID)
+	return slices.ContainsFunc(links, func(l mapping.Link) bool {
+		return l.Agent == p.agent.Name && l.Topic != "" && l.LocalCheckpoint == p.thread.Head
+	}), err
+}
+
 // checkMemory reports if the agent does not receive all items of its memory.namespaces.
 func (p *runPlan) checkMemory(ctx context.Context) error {
-	if p.out.Run.Options.Resuming && p.traits.Opaque {
+	if p.out.Run.Options.Resuming && !p.traits.Exposes.ReportsState() {
 		return nil // an answer goes to an agent that knows what it was told
 	}
 	recalled, err := p.recalled(ctx)
@@ -165,7 +182,7 @@ func (p *runPlan) checkMemory(ctx context.Context) error {
 // crowded reports whether the request leaves no room for all items in the prompt.
 func (p *runPlan) crowded(recalled memory.Recalled) bool {
 	cfg := &p.agent.Config.Memory
-	if !p.traits.Opaque || cfg.Mode != "prompt" {
+	if p.traits.Exposes.ReportsState() || cfg.Mode != "prompt" {
 		return false
 	}
 	_, cut := rule.Telling{Mode: rule.TranscriptNone, Current: p.in.Text, Notes: recalled.Lines()}.Prompt(int(cfg.MaxBytes))

@@ -22,6 +22,7 @@ func (s *Service) StartRun(ctx context.Context, n *adapter.RunRequest) (*adapter
 	if err != nil {
 		return nil, err
 	}
+	s.stepper.NoteRun(&created.Run)
 	return startedRun(&created.Run), nil
 }
 
@@ -43,6 +44,7 @@ func (s *Service) StartRuns(ctx context.Context, list []adapter.RunRequest) ([]*
 	}
 	for i := range started {
 		if started[i] == nil {
+			s.stepper.NoteRun(&begun[0].Run)
 			started[i], begun = startedRun(&begun[0].Run), begun[1:]
 		}
 	}

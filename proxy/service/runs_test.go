@@ -240,11 +240,11 @@ func TestAgents(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	a, err := b.GetAssistant(t.Context(), "")
-	if err != nil || a.Name != "legacy" || !a.Opaque {
+	if err != nil || a.Name != "legacy" || a.Exposes.ReportsState() {
 		t.Errorf("the default agent is %+v, %v", a, err)
 	}
 	byID, err := b.GetAssistant(t.Context(), mapping.AssistantID("graph"))
-	if err != nil || byID.Name != "graph" || byID.Opaque {
+	if err != nil || byID.Name != "graph" || !byID.Exposes.ReportsState() {
 		t.Errorf("by id: %+v, %v", byID, err)
 	}
 	list, total, err := b.SearchAssistants(t.Context(), adapter.AgentQuery{Name: "GRA", Limit: 10})

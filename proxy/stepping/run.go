@@ -79,7 +79,7 @@ func (s *Stepper) answer(ctx context.Context, p *stepRequest, question []mapping
 // its question as soon as another task of the topic begins.
 func (s *Stepper) stillAsked(ctx context.Context, p *stepRequest) error {
 	task := p.ses.Task()
-	if traits, known := p.ses.agent.Known(); !known || traits.Opaque {
+	if traits, known := p.ses.agent.Known(); !known || !traits.Exposes.ReportsState() {
 		return nil
 	}
 	last, err := s.store.Runs.List(ctx, mapping.RunQuery{ThreadID: task.ThreadID, Limit: 1})

@@ -2,6 +2,7 @@ package stepping
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
@@ -17,6 +18,10 @@ type session struct {
 	agent *engine.Agent
 	lock  chan struct{} // full while a StepLock is held; first come, first served
 	users int           // callers that hold or wait for the lock; guarded by sessions.mu
+
+	// noted counts the runs of the task that were reported as created elsewhere (NoteRun), read how many of them the
+	// session has read.
+	noted, read atomic.Int64
 
 	mu   sync.Mutex // guards the fields below
 	task mapping.Task

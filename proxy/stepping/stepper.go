@@ -79,5 +79,12 @@ func (s *Stepper) Known(tenant, taskID string) (mapping.Task, bool) {
 	return mapping.Task{}, false
 }
 
+// NoteRun must be called after a run of a task was created elsewhere. Readers that follow the task then find the run.
+func (s *Stepper) NoteRun(r *mapping.Run) {
+	if ses, ok := s.sessions.get(sessionKey{r.Tenant, r.TaskID}); ok {
+		ses.noted.Add(1)
+	}
+}
+
 // Forget drops the session of a task after one of its runs was removed.
 func (s *Stepper) Forget(tenant, taskID string) { s.sessions.forget(sessionKey{tenant, taskID}) }

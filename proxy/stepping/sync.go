@@ -35,10 +35,14 @@ func (s *Stepper) upToDate(ctx context.Context, ses *session) error {
 // findMore looks for runs after the last known one, once that has ended. Until then no step is reported as the last.
 func (s *Stepper) findMore(ctx context.Context, ses *session) (found bool, err error) {
 	state := ses.State()
-	if state.active() || !s.shared && state != taskAsked {
+	noted := ses.noted.Load()
+	if state.active() || !s.shared && state != taskAsked && noted == ses.read.Load() {
 		return false, nil
 	}
-	return s.loadNewRuns(ctx, ses)
+	if found, err = s.loadNewRuns(ctx, ses); err == nil {
+		ses.read.Store(noted)
+	}
+	return found, err
 }
 
 // refreshForRead reads the changes by other processes, for a reader. While a caller holds the task's lock, the

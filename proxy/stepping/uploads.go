@@ -44,7 +44,7 @@ func (s *Stepper) uploads(ctx context.Context, ses *session) (json.RawMessage, m
 // is nil if there are none. It is also nil for an opaque agent, which has no state to update and gets the files
 // themselves.
 func (s *Stepper) uploadsAsUpdate(ctx context.Context, ses *session) (json.RawMessage, mapping.UploadCursor) {
-	if _, traits, err := ses.agent.Backend(ctx); err != nil || traits.Opaque {
+	if _, traits, err := ses.agent.Backend(ctx); err != nil || !traits.Exposes.ReportsState() {
 		return nil, ses.given()
 	}
 	files, upTo := s.uploads(ctx, ses)

@@ -24,6 +24,7 @@ type CreateRun struct {
 	Root                             *mapping.Event  // before the input of a run that starts from nothing; nil: none
 	Answers                          Answers         // what the run answers, if it does
 	Newest                           *string         // the run that must still be the newest of its task, "" for none; else Conflict CodeTaskMoved. nil: any
+	NewestActive                     bool            // that run must also still be active
 	Claim                            bool            // run it here if its thread is free now
 	Queue                            QueueLimits     // for it to wait in; Limited queue_full where there is none
 	IdempotencyKey, IdempotencyRoute string
@@ -221,8 +222,10 @@ func (x *createRunTx) follows() error {
 	if x.n.Newest == nil {
 		return nil
 	}
-	newest, err := newestOf(x.Tx, x.task)
-	if err == nil && newest != *x.n.Newest {
+	var newest string
+	var ended int64
+	err := ifAny(x.Get(`SELECT run_id, ended_us FROM runs WHERE task = $1 ORDER BY id DESC LIMIT 1`, sqldb.In{x.task}, sqldb.Out{&newest, &ended}))
+	if err == nil && (newest != *x.n.Newest || x.n.NewestActive && ended > 0) {
 		err = taskMoved(x.made.Run.TaskID)
 	}
 	if err != nil || !x.made.Run.Options.FollowUp {

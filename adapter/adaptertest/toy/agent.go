@@ -2,6 +2,8 @@ package toy
 
 import (
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"sync"
 )
@@ -9,12 +11,21 @@ import (
 // Agent is a toy that says the same to everything. Safe for concurrent use; its fields are set before it is asked.
 type Agent struct {
 	Says []string
+	Asks string // a question that it asks in the place of its answer to the first words of a talk; "": none
 	Ends string // how its answers end; "": well
 	Mute bool   // it takes words and does not answer
 
-	mu   sync.Mutex
-	seen map[string]bool
-	work int
+	mu    sync.Mutex
+	seen  map[string]bool
+	talks map[string][]string
+	work  int
+}
+
+// Talks returns what was said in each talk, by its name.
+func (a *Agent) Talks() map[string][]string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.talks)
 }
 
 // Work counts the outputs that were made: those of a request that was made before are not.
@@ -41,6 +52,17 @@ func (a *Agent) answer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	fresh := a.fresh(r.Header.Get(onceHeader))
+	said, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	if fresh {
+		a.heard(r.Header.Get(talkHeader), string(said))
+	}
+	if a.asks(r.Header.Get(talkHeader), string(said)) {
+		line(w, "? ", a.Asks)
+		return
+	}
 	for _, text := range a.Says {
 		if fresh {
 			a.did()
@@ -64,6 +86,22 @@ func (a *Agent) fresh(once string) bool {
 	fresh := !a.seen[once]
 	a.seen[once] = once != ""
 	return fresh
+}
+
+func (a *Agent) heard(talk, said string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.talks == nil {
+		a.talks = map[string][]string{}
+	}
+	a.talks[talk] = append(a.talks[talk], said)
+}
+
+// asks reports whether the words are the first of a talk of an agent that asks.
+func (a *Agent) asks(talk, said string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.Asks != "" && a.talks[talk][0] == said
 }
 
 func (a *Agent) did() {

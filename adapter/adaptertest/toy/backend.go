@@ -2,6 +2,7 @@ package toy
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,9 +39,9 @@ func detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 	return err == nil && strings.TrimSpace(string(ans.Body)) == "toy", err
 }
 
-// Traits: a toy shows no state, and goes on by itself.
+// Traits: a toy remembers its talks, whose values it does not show, and goes on by itself.
 func (b *backend) Traits() adapter.Traits {
-	return adapter.Traits{Opaque: true, Stepping: mapping.SteppingFree, Kind: "a toy", Capabilities: capabilities()}
+	return adapter.Traits{Exposes: mapping.ExposesHistory, Stepping: mapping.SteppingFree, Kind: "a toy", Capabilities: capabilities()}
 }
 
 // Run sends the words under the id of the run, so that a run that is picked up is answered as before, and leaves out
@@ -73,13 +74,18 @@ func (s *talk) run(ctx context.Context) error {
 		}
 	}
 	once := fmt.Sprintf("%s.%d", s.task.Run.ID, s.task.Run.Attempt)
-	link := &mapping.Link{Agent: s.up.Name, TaskID: s.task.TaskID, Remote: once}
+	talk := cmp.Or(s.task.Link.Topic, once)
+	link := &mapping.Link{Agent: s.up.Name, TaskID: s.task.TaskID, Remote: once, Topic: talk}
 	if err := s.emit(mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: link}}); err != nil {
 		return err
 	}
+	words := s.task.Task.Prompt
+	if s.task.Resume {
+		words = s.task.Task.Answer.Text
+	}
 	res, err := s.to.Open(ctx, &upstream.Call{
 		Method: http.MethodPost, Path: "/toy/say", Operation: upstream.OpRun, Accept: "text/plain", Type: "text/plain",
-		Header: map[string]string{onceHeader: once}, Body: new(rawjson.Pieces).Literal(s.task.Task.Prompt),
+		Header: map[string]string{onceHeader: once, talkHeader: talk}, Body: new(rawjson.Pieces).Literal(words),
 	})
 	if err != nil {
 		return err
@@ -111,6 +117,8 @@ func (s *talk) hear(line string) (done bool, err error) {
 	switch {
 	case line == ".":
 		return true, s.emit(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}})
+	case mark == "?" && json.Valid([]byte(said)):
+		return true, s.ask(json.RawMessage(said))
 	case mark == "!":
 		return true, s.fail(mapping.CodeUpstreamError, "said: %s", s.to.Redact(said))
 	case mark != "-" || !json.Valid([]byte(said)):
@@ -128,6 +136,21 @@ func (s *talk) tell(last bool) error {
 	}
 	n, info := s.task.Done+s.heard-s.logged, mapping.StepInfo{Output: output, SaysLast: last}
 	return s.emit(rule.StepUpdate(s.task.Run.ID, s.task.TaskID, n, info, nil, mapping.ApprovalAuto))
+}
+
+// ask ends the run with a question, which is its last output.
+func (s *talk) ask(text json.RawMessage) error {
+	s.heard++
+	n := s.task.Done + s.heard - s.logged
+	questions := []mapping.Interrupt{{ID: mapping.InterruptID(s.task.Run.ID, n), Value: text}}
+	if s.heard > s.logged {
+		ev := rule.StepUpdate(s.task.Run.ID, s.task.TaskID, n, mapping.StepInfo{Output: text}, nil, mapping.ApprovalAuto)
+		ev.Head.Interrupts = questions
+		if err := s.emit(ev); err != nil {
+			return err
+		}
+	}
+	return s.emit(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: questions}}})
 }
 
 func (s *talk) emit(ev mapping.Event) error {

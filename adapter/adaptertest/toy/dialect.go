@@ -5,8 +5,9 @@
 //
 // Its protocol has two routes. GET /toy answers "toy". POST /toy/say takes words as text; the header Toy-Talk names the
 // conversation they belong to, none a new one, and Toy-Once the request: one that was made before is answered as
-// before, and nothing is done again. Toy-Hook is a URL that is told the end of the run: its talk, a blank and its
-// status. The answer has the header Toy-Talk and a line for each output as it is made, a JSON string after "- ", then a
+// before, and nothing is done again. Toy-Task names a task that has not ended, to which the words are added. Toy-Hook is
+// a URL that is told the end of the run: its talk, a blank and its status. The answer has the headers Toy-Talk and
+// Toy-Task and a line for each output of the task as it is made, a JSON string after "- ", then a
 // line "." or, when it went wrong, a JSON string after "! ".
 //
 // A server of several toys also has two routes for each of them. POST /toys/{agent}/say is /toy/say for that one. GET
@@ -29,6 +30,7 @@ const (
 const (
 	talkHeader = "Toy-Talk"
 	onceHeader = "Toy-Once"
+	taskHeader = "Toy-Task"
 	hookHeader = "Toy-Hook"
 )
 
@@ -44,7 +46,7 @@ func Dialect() adapter.Dialect {
 		Mount:       mount,
 		Effect:      effect,
 		Refusal:     func(e *mapping.Error) any { return map[string]string{"toy": e.Message} },
-		Fields:      append(mapping.Fields(say, mapping.CapWords, "words"), mapping.BridgedFields(say, "talk", "once", "hook")...),
+		Fields:      append(mapping.Fields(say, mapping.CapWords, "words"), mapping.BridgedFields(say, "talk", "once", "task", "hook")...),
 		Documents:   documents(),
 		Speaks:      "words (the toy)",
 		Flavours:    []adapter.Flavour{{Name: flavour, Request: say, Strategy: mapping.StrategyEnqueue}},

@@ -54,9 +54,11 @@ func effect(method, template string) (adapter.Effect, bool) {
 
 // say makes a run of what was said, and answers with its steps.
 func (s *face) say(w http.ResponseWriter, r *http.Request) {
-	if !mapping.IsText(r.Header.Get(talkHeader)) || !mapping.IsText(r.Header.Get(onceHeader)) {
-		refuse(w, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s and %s must be UTF-8.", talkHeader, onceHeader))
-		return
+	for _, name := range []string{talkHeader, onceHeader, taskHeader} {
+		if !mapping.IsText(r.Header.Get(name)) {
+			refuse(w, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s must be UTF-8.", name))
+			return
+		}
 	}
 	words, err := io.ReadAll(r.Body) // the guards hold it to its limits
 	if err != nil {
@@ -69,6 +71,7 @@ func (s *face) say(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set(talkHeader, started.Run.ThreadID)
+	w.Header().Set(taskHeader, started.Run.TaskID)
 	if losses := mapping.LossHeader(started.Losses); losses != "" {
 		w.Header().Set("X-Apbridge-Unsupported", losses)
 	}
@@ -86,6 +89,10 @@ func (s *face) say(w http.ResponseWriter, r *http.Request) {
 			line(w, "- ", *step.Output)
 		}
 	}
+	if run, err := s.svc.GetRun(r.Context(), adapter.RunRef{RunID: started.Run.ID}); err == nil && run.Status == mapping.RunInterrupted {
+		fmt.Fprintln(w, "?")
+		return
+	}
 	fmt.Fprintln(w, ".")
 }
 
@@ -93,8 +100,8 @@ func (s *face) say(w http.ResponseWriter, r *http.Request) {
 func newRun(agent string, h http.Header, words string) adapter.RunRequest {
 	input, _ := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": words}}})
 	return adapter.RunRequest{
-		ThreadID: h.Get(talkHeader), Agent: agent, IfNotExists: "create", Flavour: flavour, Fields: []string{"words"},
-		Input: input, Kwargs: rule.RequestOf(input), HasInput: true, IdempotencyKey: h.Get(onceHeader), Webhook: h.Get(hookHeader),
+		ThreadID: h.Get(talkHeader), TaskID: h.Get(taskHeader), Agent: agent, IfNotExists: "create", Flavour: flavour, Fields: []string{"words"},
+		Input: input, Kwargs: rule.RequestOf(input), HasInput: true, InputAnswers: h.Get(taskHeader) != "", IdempotencyKey: h.Get(onceHeader), Webhook: h.Get(hookHeader),
 	}
 }
 

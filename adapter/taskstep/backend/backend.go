@@ -73,7 +73,7 @@ func newBackend(up adapter.Upstream) (*backend, error) {
 
 // Traits returns the traits of a task/step agent: its state cannot be read, and one POST is one step.
 func (b *backend) Traits() adapter.Traits {
-	return adapter.Traits{Opaque: true, Stepping: mapping.SteppingLockstep, MaxSteps: mostSteps, Kind: "a task/step agent", Capabilities: b.tells}
+	return adapter.Traits{Exposes: mapping.ExposesNothing, Stepping: mapping.SteppingLockstep, MaxSteps: mostSteps, Kind: "a task/step agent", Capabilities: b.tells}
 }
 
 // Probe requests the agent's tasks.

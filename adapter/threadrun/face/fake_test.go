@@ -61,10 +61,11 @@ type fakeRun struct {
 
 func newFake() *fake {
 	f := &fake{threads: map[string]mapping.Thread{}, runs: map[string]*fakeRun{}, script: twoSteps, cancelled: make(chan string, 8)}
+	exposes := map[string]mapping.Exposure{"legacy": mapping.ExposesNothing, "graph": mapping.ExposesValues}
 	for _, name := range []string{"legacy", "graph"} {
 		f.agents = append(f.agents, mapping.Assistant{
 			ID: mapping.AssistantID(name), Graph: name, Name: name, Metadata: raw(`{}`), Version: 1,
-			Configured: true, CreatedAt: at, UpdatedAt: at, Opaque: name == "legacy",
+			Configured: true, CreatedAt: at, UpdatedAt: at, Exposes: exposes[name],
 		})
 	}
 	return f

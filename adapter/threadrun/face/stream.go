@@ -58,7 +58,7 @@ func (s *server) describe(ctx context.Context, v *render.View) error {
 	if isNotFound(err) {
 		return nil // no longer configured; its runs can still be read
 	}
-	v.Opaque = a.Opaque
+	v.Exposes = a.Exposes
 	return err
 }
 

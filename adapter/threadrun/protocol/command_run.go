@@ -139,7 +139,7 @@ func (c *command) asked() (request, error) {
 // checkpoint of the input.
 func (c *command) turnAgain(agent, from string) (string, error) {
 	a, err := c.s.Service.GetAssistant(c.ctx, agent)
-	if err != nil || !a.Opaque {
+	if err != nil || a.Exposes.ReportsState() {
 		return from, err
 	}
 	inputs := adapter.HistoryQuery{Metadata: json.RawMessage(`{"source":"input"}`)}
@@ -163,7 +163,7 @@ func (c *command) asAnswer(agent string, input json.RawMessage) (resume json.Raw
 		return nil, false, err
 	}
 	a, err := c.s.Service.GetAssistant(c.ctx, agent)
-	if err == nil && a.Opaque && len(rawjson.ElementsOf(member(input, "messages"))) > 0 {
+	if err == nil && !a.Exposes.ReportsState() && len(rawjson.ElementsOf(member(input, "messages"))) > 0 {
 		return nil, true, nil
 	}
 	if err != nil {

@@ -307,7 +307,11 @@ func (*world) GetAssistant(_ context.Context, id string) (mapping.Assistant, err
 	if id == "a" { // an assistant over the graph
 		graph = "graph"
 	}
-	return mapping.Assistant{ID: uuid(7), Graph: graph, Opaque: id == "legacy"}, nil
+	a := mapping.Assistant{ID: uuid(7), Graph: graph}
+	if id == "legacy" {
+		a.Exposes = mapping.ExposesNothing
+	}
+	return a, nil
 }
 
 // ask sends one command and returns the reply.

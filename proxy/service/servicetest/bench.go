@@ -67,7 +67,7 @@ func Replicas(t *testing.T, n int, change ...func(*config.Config)) []*Bench {
 func laid(path string, change []func(*config.Config)) *Bench {
 	return &Bench{
 		Path:   path,
-		Legacy: &Agent{Kind: adapter.Traits{Opaque: true, Stepping: mapping.SteppingLockstep}, run: Lockstep(3)},
+		Legacy: &Agent{Kind: adapter.Traits{Exposes: mapping.ExposesNothing, Stepping: mapping.SteppingLockstep}, run: Lockstep(3)},
 		Graph:  &Agent{Kind: adapter.Traits{Stepping: mapping.SteppingFree, Capabilities: graphTells}, run: Nodes("a", "b", "c")},
 		change: func(c *config.Config) {
 			for _, f := range change {

@@ -100,7 +100,7 @@ func (x *Updater) isGraph(name string) bool {
 		return false
 	}
 	traits, known := agent.Known()
-	return known && !traits.Opaque
+	return known && traits.Exposes.ReportsState()
 }
 
 // attached makes artifacts of the files in messages, or refuses them.

@@ -104,8 +104,8 @@ func ModesOf(names []string) Modes {
 type View struct {
 	content
 	Agent     string
-	Opaque    bool           // a task/step agent: frames of its inner life are made here
-	After     adapter.Cursor // the reader has what comes up to here
+	Exposes   mapping.Exposure // of the agent: frames of the inner life of one without a state are made here
+	After     adapter.Cursor   // the reader has what comes up to here
 	modes     Modes
 	subgraphs bool
 	within    map[string]bool // the namespaces that are wanted, their parts joined by "|"; nil: all
@@ -141,7 +141,7 @@ func (v *View) Within(namespaces []string) {
 	}
 }
 
-// AsksForEvents reports whether the reader wants frames whose look depends on Opaque.
+// AsksForEvents reports whether the reader wants frames whose look depends on Exposes.
 func (v *View) AsksForEvents() bool { return v.modes&modeEvents != 0 }
 
 // AsksForTokens reports whether the reader has to be told the tokens before its first event.
@@ -270,7 +270,7 @@ func (v *View) started() {
 		e.Open('{').Key("run_id").Text(v.e.RunID).Key("attempt").Int(1).Close('}')
 		return e.Bytes
 	})
-	if v.Opaque {
+	if !v.Exposes.ReportsState() {
 		v.frame(startedEvent, modeEvents, "events", func() []byte { return v.chainEvent("on_chain_start", v.Agent, "", nil) })
 	}
 }
@@ -377,7 +377,7 @@ func (v *View) state() {
 }
 
 func (v *View) end() {
-	if v.Opaque {
+	if !v.Exposes.ReportsState() {
 		v.frame(endEvent, modeEvents, "events", func() []byte { return v.chainEvent("on_chain_end", v.Agent, "output", v.values()) })
 	}
 	if out := v.e.Head.Outcome; out != nil && out.Fault != nil {

@@ -24,7 +24,7 @@ type observer struct {
 func Observe(o adapter.Observed) adapter.Observer {
 	asked := ModesOf(o.Run.Options.StreamModes)
 	v := NewView(&o.Run, (asked|observedModes)&^modeMessages, adapter.Cursor{Start: true, K: -1})
-	v.Opaque, v.subgraphs, v.inner = o.Opaque, true, nil
+	v.Exposes, v.subgraphs, v.inner = o.Exposes, true, nil
 	return &observer{v, asked}
 }
 

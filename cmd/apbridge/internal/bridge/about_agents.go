@@ -29,7 +29,7 @@ func (i *inspector) aboutAgents(ctx context.Context, names []string) map[string]
 			Asked: h.Asked, Took: h.Took, Settings: settingsOf(agent.Config),
 		}
 		if traits, known := agent.Known(); known {
-			info.Kind, info.Stateful = traits.Kind, !traits.Opaque
+			info.Kind, info.Stateful = traits.Kind, traits.Exposes.ReportsState()
 		}
 		if mapping.PrincipalOf(ctx).MayReadMetrics() {
 			info.Calls = shownCalls(i.calls.Newest(name))

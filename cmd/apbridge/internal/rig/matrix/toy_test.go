@@ -70,6 +70,8 @@ func TestPublicPathsWithAVariable(t *testing.T) {
 // as to others under those of their fields, whichever dialect the agent speaks.
 func TestFurtherDialectHearsOfLosses(t *testing.T) {
 	t.Parallel()
+	end := map[string]string{"taskstep": "memory.items;approximated, transcript;approximated", "toy": "memory.items;approximated"}
+	cut := map[string]string{"taskstep": "transcript;approximated", "toy": ""} // a toy remembers the conversation
 	for dialect, peer := range map[string]adaptertest.Peer{
 		"taskstep": &adaptertest.StepAgent{Kind: adaptertest.JS, Choose: func(string, map[string]string) []adaptertest.ScriptStep {
 			return []adaptertest.ScriptStep{{Output: `"Tea."`, Last: true}}
@@ -87,7 +89,7 @@ func TestFurtherDialectHearsOfLosses(t *testing.T) {
 				t.Errorf("nothing is lost, and X-Apbridge-Unsupported is %q", lossy)
 			}
 			talk := first.Header.Get("Toy-Talk")
-			if lossy := b.Do("POST", "/toy/say", "more", "Toy-Talk", talk).Want(t, 200, ".\n").Header.Get("X-Apbridge-Unsupported"); lossy != "transcript;approximated" {
+			if lossy := b.Do("POST", "/toy/say", "more", "Toy-Talk", talk).Want(t, 200, ".\n").Header.Get("X-Apbridge-Unsupported"); lossy != cut[dialect] {
 				t.Errorf("of a conversation that is too long X-Apbridge-Unsupported is %q", lossy)
 			}
 			b.Do("PUT", "/store/items", `{"namespace":["shared"],"key":"k","value":{"text":"`+long+`"}}`).Want(t, 204)
@@ -95,10 +97,40 @@ func TestFurtherDialectHearsOfLosses(t *testing.T) {
 				t.Errorf("of items that do not fit X-Apbridge-Unsupported is %q", lossy)
 			}
 			run := `{"assistant_id":"agent",` + rig.SaysHi + `}`
-			if lossy := b.Post("/threads/"+talk+"/runs/wait", run).OK().Header.Get("X-Apbridge-Unsupported"); !strings.HasSuffix(lossy, "memory.items;approximated, transcript;approximated") {
+			if lossy := b.Post("/threads/"+talk+"/runs/wait", run).OK().Header.Get("X-Apbridge-Unsupported"); !strings.HasSuffix(lossy, end[dialect]) {
 				t.Errorf("of a run on the same thread X-Apbridge-Unsupported is %q", lossy)
 			}
 		})
+	}
+}
+
+// TestAgentThatKeepsAConversation checks that an agent that exposes its history gets the new words of a conversation
+// only, and all of it again after a run of another agent.
+func TestAgentThatKeepsAConversation(t *testing.T) {
+	t.Parallel()
+	agent := &toy.Agent{Says: []string{"one"}}
+	agents := map[string]config.Agent{
+		"agent": rig.AgentAt(adaptertest.Serve(t, agent).URL), "other": rig.AgentAt(adaptertest.Serve(t, &toy.Agent{Says: []string{"two"}}).URL),
+	}
+	b := rig.StartSpeaking(t, rig.ConfigFor(t, agents), withToy())
+	talk := b.Do("POST", "/toys/agent/say", "alpha").Want(t, 200, ".\n").Header.Get("Toy-Talk")
+	b.Do("POST", "/toys/agent/say", "beta", "Toy-Talk", talk).Want(t, 200, ".\n")
+	b.Do("POST", "/toys/other/say", "gamma", "Toy-Talk", talk).Want(t, 200, ".\n")
+	b.Do("POST", "/toys/agent/say", "delta", "Toy-Talk", talk).Want(t, 200, ".\n")
+	talks := agent.Talks()
+	var kept, anew []string
+	for _, said := range talks {
+		if len(said) == 2 {
+			kept = said
+		} else {
+			anew = said
+		}
+	}
+	if len(talks) != 2 || len(kept) != 2 || kept[0] != "alpha" || kept[1] != "beta" {
+		t.Fatalf("the agent heard %q", talks)
+	}
+	if len(anew) != 1 || !rig.Says(anew[0], "alpha", "beta", "gamma", "delta") {
+		t.Errorf("after another agent's run the agent heard %q", anew)
 	}
 }
 
@@ -180,4 +212,59 @@ func TestFurtherDialectHasAColumn(t *testing.T) {
 	if v.Text("columns.0") != "Toy" || len(v.List("columns")) != 3 || !strings.Contains(v.String(), `{"name":"line"}`) {
 		t.Errorf("%s", v)
 	}
+}
+
+// TestRunsOfANamedTask checks that a face can add words to a task that has not ended: they wait for the task's run and
+// belong to the task, or answer its question. Other tasks are refused.
+func TestRunsOfANamedTask(t *testing.T) {
+	t.Parallel()
+	agent := &toy.Agent{Says: []string{"one"}}
+	gate := rig.NewGate(agent, func(r *http.Request) bool { return r.Method == http.MethodPost }, 1)
+	agents := map[string]config.Agent{
+		"agent": rig.AgentAt(adaptertest.Serve(t, gate).URL),
+		"asks":  rig.AgentAt(adaptertest.Serve(t, &toy.Agent{Says: []string{"Friday it is."}, Asks: "Which day?"}).URL),
+	}
+	b := rig.StartSpeaking(t, rig.ConfigFor(t, agents), withToy())
+
+	thread := b.Thread()
+	first := b.Begin(thread, "")
+	task := first[strings.LastIndex(first, "/")+1:]
+	gate.Await(t)
+	said := make(chan rig.Answer, 1)
+	go func() { said <- b.Do("POST", "/toys/agent/say", "more", "Toy-Task", task) }()
+	runs := thread + "/runs"
+	rig.Eventually(t, "the second run is there", func() bool { return len(b.Get(runs).OK().List("")) == 2 })
+	gate.Open()
+	answer := <-said
+	answer.Want(t, 200, "- \"one\"\n- \"one\"\n.\n")
+	if got := answer.Header.Get("Toy-Task"); got != task {
+		t.Errorf("the words belong to task %s, want %s", got, task)
+	}
+	steps := b.Get("/ap/v1/agent/tasks/" + task + "/steps").OK().List("steps")
+	if diff := cmp.Diff([]any{false, true}, rig.Pluck(steps, "is_last")); diff != "" {
+		t.Errorf("is_last of the task's steps (-want +got):\n%s", diff)
+	}
+
+	b.Do("POST", "/toys/agent/say", "late", "Toy-Task", task).Want(t, 409, "has ended")
+	b.Do("POST", "/toys/agent/say", "x", "Toy-Task", "unknown").Want(t, 404, "no task")
+	asked := b.Do("POST", "/toys/asks/say", "book it").Want(t, 200, "- \"Which day?\"\n?\n")
+	task, talk := asked.Header.Get("Toy-Task"), asked.Header.Get("Toy-Talk")
+	b.Do("POST", "/toys/agent/say", "x", "Toy-Task", task).Want(t, 422, "agent asks")
+	b.Do("POST", "/toys/asks/say", "x", "Toy-Task", task, "Toy-Talk", strings.TrimPrefix(thread, "/threads/")).Want(t, 422, "of thread "+talk)
+	answered := b.Do("POST", "/toys/asks/say", "Friday", "Toy-Task", task).Want(t, 200, "- \"Which day?\"\n- \"Friday it is.\"\n.\n")
+	if got := answered.Header.Get("Toy-Task"); got != task {
+		t.Errorf("the answer belongs to task %s, want %s", got, task)
+	}
+}
+
+// TestNamedTasksOfOthers checks that a task that the caller may not see is unknown to it.
+func TestNamedTasksOfOthers(t *testing.T) {
+	t.Parallel()
+	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, &toy.Agent{Says: []string{"x"}, Asks: "Which?"}).URL)})
+	const alice, bob = "a-key-of-alice-which-is-long", "a-key-of-bob-which-is-long-too"
+	cfg.Auth.Keys = []config.Key{{ID: "alice", Key: alice, Tenant: "a"}, {ID: "bob", Key: bob, Tenant: "b"}}
+	b := rig.StartSpeaking(t, cfg, withToy())
+	task := b.Do("POST", "/toy/say", "hi", "X-Api-Key", alice).OK().Header.Get("Toy-Task")
+	b.Do("POST", "/toy/say", "hi", "X-Api-Key", bob, "Toy-Task", task).Want(t, 404, "no task")
+	b.Do("POST", "/toy/say", "this one", "X-Api-Key", alice, "Toy-Task", task).Want(t, 200, ".\n")
 }
