@@ -13,8 +13,7 @@ func RequestFields() []mapping.RequestField {
 	return slices.Concat(runRequestFields(), foundLost(), threadRequestFields(), otherRequestFields())
 }
 
-// namesOfFields are what messages call meanings on this face: its fields, and its requests where no field alone says
-// it.
+// namesOfFields are the names of meanings in messages of this face: fields, and routes for meanings that have no field.
 var namesOfFields = ownNames()
 
 func ownNames() mapping.Names {
@@ -26,7 +25,7 @@ func ownNames() mapping.Names {
 	return names
 }
 
-// RequestForRun is the kind of request that makes a run.
+// RequestForRun is the kind of request that creates a run.
 const RequestForRun = "run"
 
 func runRequestFields() []mapping.RequestField {
@@ -55,7 +54,7 @@ func runRequestFields() []mapping.RequestField {
 	)
 }
 
-// foundLost name what is found lost of a run, in the words of its clients. No body has such members.
+// foundLost are names for what a run may lose without a request field. No body has such members.
 func foundLost() []mapping.RequestField {
 	const run = RequestForRun
 	return slices.Concat(
@@ -94,10 +93,10 @@ func otherRequestFields() []mapping.RequestField {
 	)
 }
 
-// runFields are the documented members of a request for a run, in all flavours. What is not listed is ignored.
+// runFields are the documented members of a request for a run, in all flavours. Others are ignored.
 var runFields = membersOf(runRequestFields())
 
-// membersOf are the names of the fields that a body has at its top.
+// membersOf returns the names of the fields at the top of a body.
 func membersOf(list []mapping.RequestField) []string {
 	var names []string
 	for _, f := range list {

@@ -211,7 +211,7 @@ func replyNumber(w http.ResponseWriter, n int) { reply(w, http.StatusOK, []byte(
 
 func noContent(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }
 
-// count answers how many there are of what a request's filters, which read takes from its body, ask for.
+// count responds with the number of objects that match the filters, which read takes from the body.
 func count[Q any](s *server, w http.ResponseWriter, r *http.Request, read func(*request.Fields) Q, of func(context.Context, Q) (int, error)) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
