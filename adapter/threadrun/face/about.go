@@ -3,7 +3,6 @@ package face
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
@@ -42,12 +41,7 @@ func (s *server) getLimits(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	body, err := json.Marshal(answer)
-	if err != nil {
-		return err
-	}
-	reply(w, http.StatusOK, body)
-	return nil
+	return replyJSON(w, answer)
 }
 
 // okTimeout is how long the database may take to respond.

@@ -3,7 +3,9 @@ package face
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
@@ -104,3 +106,31 @@ func (a *answer) protocolMessages(list []json.RawMessage) error {
 	a.Close(']')
 	return nil
 }
+
+func reply(w http.ResponseWriter, status int, body []byte) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}
+
+// replyJSON responds with v as encoding/json writes it.
+func replyJSON(w http.ResponseWriter, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	reply(w, http.StatusOK, body)
+	return nil
+}
+
+// paginate sets the headers with the total and the offset of the next page.
+func paginate(w http.ResponseWriter, p request.Page, n, total int) {
+	w.Header().Set("X-Pagination-Total", strconv.Itoa(total))
+	if next := p.Offset + n; n > 0 && next < total {
+		w.Header().Set("X-Pagination-Next", strconv.Itoa(next))
+	}
+}
+
+func noContent(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }

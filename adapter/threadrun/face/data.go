@@ -34,12 +34,7 @@ func (s *server) getData(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(held)
-	if err != nil {
-		return err
-	}
-	reply(w, http.StatusOK, body)
-	return nil
+	return replyJSON(w, held)
 }
 
 // exportData sends an archive. An error after the first byte closes the connection.

@@ -3,7 +3,6 @@ package face
 import (
 	"encoding/json"
 	"net/http"
-	"strconv"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -46,12 +45,4 @@ func errorBody(e *mapping.Error) []byte {
 	var out rawjson.Writer
 	out.Open('{').Key("code").Text(e.Code).Key("message").Text(e.Message).Key("detail").Raw(detail, "null").Close('}')
 	return out.Bytes
-}
-
-func reply(w http.ResponseWriter, status int, body []byte) {
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
-	_, _ = w.Write(body)
 }

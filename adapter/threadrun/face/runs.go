@@ -1,7 +1,6 @@
 package face
 
 import (
-	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
@@ -260,10 +259,5 @@ func (s *server) explainRun(w http.ResponseWriter, r *http.Request) error {
 	if why.Reason == adapter.ReasonQuestion { // in the words of this face
 		why.Message = "It has stopped to be answered: start a run with command.resume on its thread, or fetch its task's next step."
 	}
-	body, err := json.Marshal(why)
-	if err != nil {
-		return err
-	}
-	reply(w, http.StatusOK, body)
-	return nil
+	return replyJSON(w, why)
 }

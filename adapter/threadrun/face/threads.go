@@ -423,10 +423,5 @@ func (s *server) getThreadStorage(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(use)
-	if err != nil {
-		return err
-	}
-	reply(w, http.StatusOK, body)
-	return nil
+	return replyJSON(w, use)
 }
