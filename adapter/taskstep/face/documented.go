@@ -6,7 +6,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// RequestForTask is the kind of request that makes a task, whose runs come of it.
+// RequestForTask is the kind of request that creates a task.
 const RequestForTask = "task"
 
 // The flavours of the dialect, as runs keep them.
@@ -15,7 +15,7 @@ const (
 	FlavourTopic    mapping.Flavour = "topic" // of a task of a topic
 )
 
-// namesOfFields are what messages call meanings on this face.
+// namesOfFields are the names of meanings in messages of this face.
 var namesOfFields = ownNames()
 
 func ownNames() mapping.Names {
