@@ -10,13 +10,13 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// request is the body of a task or step POST (schemas TaskRequestBody and StepRequestBody, which are the same).
+// request is the body of a POST of a task or step (schemas TaskRequestBody and StepRequestBody, which are equal).
 type request struct {
 	Input           *string         // nil: null or absent
 	AdditionalInput json.RawMessage // verbatim, an object; nil: null or absent
 }
 
-// readRequest reads such a body. No body at all is an empty request: it is how harnesses say "go on".
+// readRequest reads such a body. Harnesses continue a task without a body, so that is an empty request.
 func (s *server) readRequest(w http.ResponseWriter, r *http.Request) (request, error) {
 	var req request
 	raw, err := s.readBody(w, r)
@@ -27,7 +27,7 @@ func (s *server) readRequest(w http.ResponseWriter, r *http.Request) (request, e
 	return req, err
 }
 
-// memberReader returns what reads one member; h gets those that mean nothing.
+// memberReader returns a function that reads one member. Unknown members are named in h.
 func (req *request) memberReader(h http.Header) func(name string, v json.RawMessage) error {
 	return func(name string, v json.RawMessage) error {
 		switch name {
@@ -40,8 +40,7 @@ func (req *request) memberReader(h http.Header) func(name string, v json.RawMess
 	}
 }
 
-// ignoreOwn names the members of an additional_input that no agent is given, since the bridge itself says something by
-// them.
+// ignoreOwn names in h the members of additional_input that the bridge reserves for itself. No agent gets them.
 func ignoreOwn(h http.Header, additional json.RawMessage) {
 	for _, name := range []string{rule.ItemsMember, rule.BridgeMember} {
 		if rawjson.Get(additional, name) != nil {
@@ -67,14 +66,14 @@ func takeObject(name string, v json.RawMessage, into *json.RawMessage) error {
 	case 'n':
 		return nil
 	case '{':
-		*into = bytes.Clone(v) // it may be kept for long, and the body must not be
+		*into = bytes.Clone(v) // it may be kept for long, unlike the body
 		return nil
 	}
 	return invalid("body", name, "an object")
 }
 
-// readBody returns the JSON bytes of a body, nil for none, within limits.body. A missing content type counts as JSON:
-// simple clients leave it out, and nothing else is taken here.
+// readBody returns the JSON of a body of at most limits.body bytes, or nil if there is none. A missing content type
+// counts as JSON, since simple clients omit it and no other type is accepted.
 func (s *server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body.JSON(w, r, int64(s.face.Limits.Body), body.TypeJSON, "")
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// RequestForTask is the kind of request that makes a task, whose runs come of it.
+// RequestForTask is the kind of request that creates a task.
 const RequestForTask = "task"
 
 // The flavours of the dialect, as runs keep them.

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Effect returns what a route of this face does, by its method and template.
+// Effect returns the effect of a route, by its method and template.
 func Effect(method, template string) (adapter.Effect, bool) {
 	path := strings.TrimPrefix(template, "/agents/{agent}")
 	for _, prefix := range []string{"/ap/v1/agent", "/ap/v2/topics/{topic}", "/ap/v2", "/ap/v1", "/agent"} {
@@ -25,7 +25,7 @@ func Effect(method, template string) (adapter.Effect, bool) {
 	return adapter.Effect{}, false
 }
 
-// effects are by what stands after a prefix.
+// effects has the operations by method and path, without the prefix.
 var effects = map[string]adapter.Effect{
 	"POST /tasks/{task}/steps":               {Verb: mapping.Changed, Kind: "task"},
 	"POST /tasks":                            {Verb: mapping.Created, Kind: "task"},

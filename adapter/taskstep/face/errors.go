@@ -14,10 +14,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// statusClientGone is what an access log shows for a client that left before its answer; no reader receives it.
+// statusClientGone is the status in the access log if the client left before the response.
 const statusClientGone = 499
 
-// fail answers err as JSON and logs what the client is not told.
+// fail responds with err as JSON and logs causes that the client does not see.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var known *mapping.Error
 	if r.Context().Err() != nil && !errors.As(err, &known) {
@@ -40,7 +40,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	_ = send(w, status, errorBody(e))
 }
 
-// logCause logs what is not the client's fault and has a cause that it is not told.
+// logCause logs an error that is not the client's fault, if the client does not see its cause.
 func (s *server) logCause(w http.ResponseWriter, r *http.Request, e *mapping.Error) {
 	if e.Class == mapping.Internal || e.Err != nil && adapter.Status(e.Class) >= http.StatusInternalServerError {
 		s.logFailure(w, r, e)
@@ -52,7 +52,7 @@ func (s *server) logFailure(w http.ResponseWriter, r *http.Request, e *mapping.E
 		zap.String("request_id", w.Header().Get("X-Request-Id")), zap.Error(e))
 }
 
-// classify adds the end of a context to the errors of the bridge.
+// classify is mapping.Classify with the timeout of a step.
 func classify(err error) *mapping.Error {
 	var known *mapping.Error
 	switch {
@@ -65,8 +65,8 @@ func classify(err error) *mapping.Error {
 	return mapping.Classify(err)
 }
 
-// status is the HTTP status of a class. The documents fix 404, and one status for all that cannot be: 422 in v1, 400 in
-// the Topic RFC.
+// status returns the HTTP status of a class. The documents define 404, and one status for all invalid requests: 422 in
+// v1, 400 in the Topic RFC.
 func (s style) status(c mapping.Class) int {
 	if c == mapping.Invalid || c == mapping.Malformed {
 		return s.invalid
@@ -74,8 +74,8 @@ func (s style) status(c mapping.Class) int {
 	return adapter.Status(c)
 }
 
-// Refusal returns the error of the Agent Protocol v1, whose SDKs read {"message"}; the code is ours. It is for what is
-// refused before the face.
+// Refusal returns the body of an error that occurs before the request reaches the face. SDKs of the Agent Protocol v1
+// read {"message"}; the code is ours.
 func Refusal(e *mapping.Error) any {
 	return struct {
 		Message string `json:"message"`
@@ -83,8 +83,8 @@ func Refusal(e *mapping.Error) any {
 	}{e.Message, e.Code}
 }
 
-// errorBody is {"message"} for 404, as the document's NotFound has it, and for 405; {"message", "code", "detail"} for
-// everything else, where the document allows any object.
+// errorBody returns {"message"} for 404, as the document's NotFound, and for 405. Other errors are {"message", "code",
+// "detail"}; the document allows any object there.
 func errorBody(e *mapping.Error) []byte {
 	if e.Class == mapping.NotFound || e.Class == mapping.NotAllowed {
 		return new(rawjson.Writer).Open('{').Key("message").Text(messageOf(e)).Close('}').Bytes
@@ -92,7 +92,7 @@ func errorBody(e *mapping.Error) []byte {
 	return streamError(e)
 }
 
-// streamError is an error within a stream, where no status tells its class: always with the code.
+// streamError returns an error within a stream. It always has the code, since there is no status.
 func streamError(e *mapping.Error) []byte {
 	w := new(rawjson.Writer).Open('{').Key("message").Text(messageOf(e)).Key("code").Text(e.Code)
 	if e.Detail != nil {
@@ -119,14 +119,13 @@ func messageOf(e *mapping.Error) string {
 	return e.Message
 }
 
-// complaint is one thing wrong with a request, in the form that servers of this protocol made with FastAPI use in
-// "detail".
+// complaint is one fault of a request, in the form that servers of this protocol made with FastAPI send in "detail".
 type complaint struct {
 	Loc []string `json:"loc"` // body, query or header, then the field
 	Msg string   `json:"msg"`
 }
 
-// invalid refuses a field; what completes the sentence "<field> must be …".
+// invalid returns an error about a field. what completes the sentence "<field> must be …".
 func invalid(where, field, what string) *mapping.Error {
 	e := mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s must be %s.", field, what)
 	e.Detail = []complaint{{Loc: []string{where, field}, Msg: "must be " + what}}

@@ -10,15 +10,14 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// stepObserver sees the steps of a task.
+// stepObserver derives the steps of a task from the events of its runs.
 type stepObserver struct {
 	steps *rule.StepFolder
 	made  int // the number of the newest step
 	layout
 }
 
-// Observe returns an observer that sees a run's events as a client that asks for the task's steps does, whether or not
-// one asks.
+// Observe returns an observer of the steps that a client of the task would get from a run.
 func Observe(o adapter.Observed) adapter.Observer {
 	mode := cmp.Or(o.Run.Options.Stepping, mapping.SteppingFree)
 	l := layout{}
@@ -28,8 +27,8 @@ func Observe(o adapter.Observed) adapter.Observer {
 	return &stepObserver{steps: rule.NewStepFolder(o.Run.TaskID, mode), layout: l}
 }
 
-// Observe implements adapter.Observer: it has a step where what it tells happened, and once more where it is known
-// whether it is the last, if that is later.
+// Observe implements adapter.Observer. It returns a step when its content is complete, and again when it is known
+// whether the step is the last, if that is later.
 func (o *stepObserver) Observe(e *state.Entry) (seen []adapter.Frame) {
 	for _, s := range o.steps.Add(e) {
 		note := "handed out from here on"

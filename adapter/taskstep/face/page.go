@@ -12,16 +12,16 @@ import (
 	"go.uber.org/zap"
 )
 
-// Bounds of a page. The document has 10 items by default and only lower bounds; AutoGPT's web app asks for 10,000 at a
-// time.
+// Bounds of a page. In the document the default is 10 items and there is no upper bound. AutoGPT's web app requests
+// 10,000 at a time.
 const (
 	defaultPageSize = 10
 	maxPageSize     = 10000
 	maxPage         = 1<<31 - 1
 )
 
-// pageOf reads current_page (from 1) and page_size (from 1). A page holds at most maxPageSize items; a client that asks
-// for more is told by the page_size of the answer how many it got.
+// pageOf reads current_page and page_size, both from 1. A page has at most maxPageSize items. The page_size of the
+// response shows if that is less than requested.
 func pageOf(r *http.Request) (adapter.Page, error) {
 	p := adapter.Page{Number: 1, Size: defaultPageSize}
 	if r.URL.RawQuery == "" {
@@ -61,7 +61,7 @@ func intParam(q url.Values, name string, absent, most int) (int, error) {
 	return n, nil
 }
 
-// parseCount reads an unsigned decimal number of at most 10 digits and nothing else: no sign, no space.
+// parseCount reads a decimal number of at most 10 digits, without sign or space.
 func parseCount(s string) (int, bool) {
 	if s == "" || len(s) > 10 {
 		return 0, false
@@ -76,11 +76,11 @@ func parseCount(s string) (int, bool) {
 	return n, true
 }
 
-// pageCount is the number of pages total items fill.
+// pageCount returns the number of pages for total items.
 func pageCount(total, size int) int { return (total + size - 1) / size }
 
-// list answers a page of what read has; a page after the last one is empty. A failure after the first byte cuts the
-// connection, so that what was sent is not taken for the whole.
+// list responds with a page of the items that read returns. A page after the last one is empty. An error after the
+// first byte closes the connection, so that the client does not take the part that was sent for the whole.
 func list[T any](s *server, w http.ResponseWriter, r *http.Request, name string, read func(context.Context, adapter.Page) (iter.Seq2[T, error], int, error), write func(*rawjson.Writer, *T)) error {
 	page, err := pageOf(r)
 	if err != nil {
@@ -100,14 +100,13 @@ func list[T any](s *server, w http.ResponseWriter, r *http.Request, name string,
 	panic(http.ErrAbortHandler)
 }
 
-// short is what a service has read whole, as a list.
+// short adapts a list that is in memory to the result of list's read.
 func short[T any](items []T, total int, err error) (iter.Seq2[T, error], int, error) {
 	return adapter.List(items), total, err
 }
 
-// writePage answers a list: {name: [items], "pagination": {…}}. A long one is sent piece by piece, so that it takes no
-// memory of its own length; a short one has a Content-Length. The error is one of items; that of a client that has gone
-// is none.
+// writePage responds with {name: [items], "pagination": {…}}. A long list is sent in pieces, so that it needs little
+// memory; a short one has a Content-Length. It returns an error of items, but none if the client is gone.
 func writePage[T any](w http.ResponseWriter, name string, items iter.Seq2[T, error], write func(*rawjson.Writer, *T), p adapter.Page, total int) (began bool, err error) {
 	out := new(rawjson.Writer).Open('{').Key(name).Open('[')
 	for item, err := range items {

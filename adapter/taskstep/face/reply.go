@@ -12,21 +12,21 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// pieceSize is how much of a long answer is written at a time: each write gets a deadline of its own from the server
-// around us, so that a slow client is not cut off, only one that takes nothing.
+// pieceSize is the number of bytes of a write. The server sets a new deadline for each write, so a slow client is not
+// cut off unless it stops reading.
 const pieceSize = 128 << 10
 
-// jsonAnswer names the charset, which RFC 8259 does not need: AutoGPT's web app is one of the clients that take JSON
-// without it for Latin-1.
+// jsonAnswer has a charset, which RFC 8259 does not need. AutoGPT's web app is one of the clients that read JSON
+// without it as Latin-1.
 const jsonAnswer = "application/json; charset=utf-8"
 
-// send writes a whole JSON answer.
+// send responds with JSON.
 func send(w http.ResponseWriter, status int, body []byte) error {
 	head(w, status, int64(len(body)))
 	return writePieces(w, body)
 }
 
-// head begins a JSON answer of so many bytes.
+// head writes the head of a JSON response of size bytes.
 func head(w http.ResponseWriter, status int, size int64) {
 	h := w.Header()
 	h.Set("Content-Type", jsonAnswer)
@@ -34,7 +34,7 @@ func head(w http.ResponseWriter, status int, size int64) {
 	w.WriteHeader(status)
 }
 
-// sendPieces is send for an answer that is not joined.
+// sendPieces is send for a body in several pieces.
 func sendPieces(w http.ResponseWriter, status int, body *rawjson.Pieces) error {
 	head(w, status, body.Len())
 	from, piece := body.Reader(), make([]byte, min(body.Len(), pieceSize))
@@ -58,10 +58,10 @@ func writePieces(w http.ResponseWriter, body []byte) error {
 	return nil
 }
 
-// deliver is send for an answer that must not be lost: it reports whether every byte was handed to the connection of a
-// client that was still there when the answer was ready. What happens to the connection afterwards proves nothing: many
-// clients close it as soon as they have read the answer. It is not to be transformed on its way: the end of a
-// compressed answer would leave later.
+// deliver is send for a response that must not be lost. It reports whether every byte was passed to the connection
+// while the client was still there. What happens to the connection later proves nothing, since many clients close it as
+// soon as they have read the response. The response is not compressed, as the end of a compressed one would be sent
+// later.
 func deliver(w http.ResponseWriter, r *http.Request, status int, body *rawjson.Pieces) bool {
 	w.Header().Set("Cache-Control", "no-transform")
 	if r.Context().Err() != nil || sendPieces(w, status, body) != nil {
@@ -72,7 +72,7 @@ func deliver(w http.ResponseWriter, r *http.Request, status int, body *rawjson.P
 	return err == nil || errors.Is(err, http.ErrNotSupported)
 }
 
-// routeOf is the template of the route, which unlike the path holds no ids.
+// routeOf returns the template of the route, which has no ids, for logs.
 func routeOf(r *http.Request) string {
 	if route := mux.CurrentRoute(r); route != nil {
 		if path, err := route.GetPathTemplate(); err == nil {

@@ -10,23 +10,23 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// This file writes what the v1 document calls Task, Step, Artifact and Pagination. Every field is always there, arrays
-// are never null, additional_input is always an object.
+// This file writes Task, Step, Artifact and Pagination of the v1 document. Every field is present, arrays are never
+// null, and additional_input is always an object.
 
-// timeForm is RFC 3339 in UTC with microseconds, which every store keeps.
+// timeForm is RFC 3339 in UTC with microseconds, the precision of every store.
 const timeForm = "2006-01-02T15:04:05.000000Z"
 
-// layout is what may differ between two agents' answers.
+// layout has the differences between the responses of agents and topics.
 type layout struct {
 	folders bool   // relative_path is the folder only
-	topic   string // tasks and steps name the topic they were asked for in
+	topic   string // id of the topic, for tasks and steps below one
 }
 
 func (s *server) layout(ref adapter.TaskRef) layout {
 	return layout{folders: s.face.Agents[ref.Agent].Artifacts.Path == "folder", topic: ref.Topic}
 }
 
-// written is what write makes of v.
+// written returns the JSON that write writes for v.
 func written[T any](write func(*rawjson.Writer, *T), v *T) []byte {
 	var w rawjson.Writer
 	write(&w, v)
@@ -55,7 +55,7 @@ func (l layout) step(w *rawjson.Writer, s *mapping.Step) {
 	l.behindInput(w, s)
 }
 
-// stepPieces is step without a copy of its input, which may be long: it is quoted while it is sent.
+// stepPieces is step without a copy of its input, which may be long. The input is quoted while it is sent.
 func (l layout) stepPieces(s *mapping.Step) *rawjson.Pieces {
 	var before rawjson.Writer
 	l.beforeInput(&before, s)
@@ -86,8 +86,7 @@ func (l layout) behindInput(w *rawjson.Writer, s *mapping.Step) {
 	w.Close('}')
 }
 
-// stepRoom is about the length of a step without its input and artifacts, so that a long one is not copied while it is
-// written.
+// stepRoom returns the approximate size of a step without its input and artifacts, so that the buffer need not grow.
 func stepRoom(s *mapping.Step) int {
 	n := 1<<10 + len(s.AdditionalInput) + len(s.AdditionalOutput)
 	if s.Output != nil {
@@ -118,9 +117,9 @@ func (l layout) artifact(w *rawjson.Writer, a *mapping.Artifact) {
 	w.Close('}')
 }
 
-// relativePath is "", which is written as null, for a file in the root: every known client understands that. For a
-// nested one clients differ: benchmark harnesses since September 2023 expect the whole path, the document's example is
-// the folder.
+// relativePath returns "", which is written as null, for a file in the root; every known client accepts that. For
+// nested files clients differ: benchmark harnesses since September 2023 expect the whole path, while the document's
+// example is the folder.
 func (l layout) relativePath(p string) string {
 	folder, _ := path.Split(p)
 	if folder == "" || l.folders {
@@ -129,7 +128,7 @@ func (l layout) relativePath(p string) string {
 	return p
 }
 
-// writePagination writes what follows the items of a list (see writePage).
+// writePagination writes the member after the items of a list.
 func writePagination(w *rawjson.Writer, p adapter.Page, total int) {
 	w.Key("pagination").Open('{').Key("total_items").Int(int64(total))
 	w.Key("total_pages").Int(int64(pageCount(total, p.Size)))
@@ -144,14 +143,14 @@ func writeNullable(w *rawjson.Writer, s *string) {
 	}
 }
 
-// writeTime writes a member, or nothing for the zero time.
+// writeTime writes a member, unless the time is zero.
 func writeTime(w *rawjson.Writer, name string, t time.Time) {
 	if !t.IsZero() {
 		w.Key(name).Time(t, timeForm)
 	}
 }
 
-// topicObject writes a Topic: the entity of the Topic RFC, with the fields of this bridge's completion of it.
+// topicObject writes a Topic: the entity of the Topic RFC, with the fields that this bridge adds.
 func (l layout) topicObject(w *rawjson.Writer, t *rule.Topic) {
 	w.Open('{').Key("topic_id").Text(t.ID).Key("name")
 	writeNullable(w, t.Name)
@@ -163,7 +162,7 @@ func (l layout) topicObject(w *rawjson.Writer, t *rule.Topic) {
 	w.Close('}')
 }
 
-// interaction writes an Interaction: input is what was said to the agent, output what the agent said.
+// interaction writes an Interaction: input is the text for the agent, output the agent's.
 func (l layout) interaction(w *rawjson.Writer, i *rule.Interaction) {
 	w.Open('{').Key("interaction_id").Text(i.ID).Key("topic_id").Text(i.TopicID)
 	w.Key("task_id").OrNull(i.TaskID).Key("role").Text(string(i.Role)).Key("input")

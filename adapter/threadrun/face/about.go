@@ -3,7 +3,6 @@ package face
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
@@ -25,13 +24,13 @@ func (s *server) getInfo(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// compatibility is what stock clients were seen to do in front of this version, as a JSON list; `make compatibility`
-// writes it beside docs/compatibility.md.
+// compatibility is a JSON list of the features that stock clients were tested with against this version. `make
+// compatibility` writes it and docs/compatibility.md.
 //
 //go:embed compatibility.json
 var compatibility []byte
 
-// getLimits tells the caller what bounds it, and how much of that is left.
+// getLimits serves the limits that apply to the caller and what is left of them.
 func (s *server) getLimits(w http.ResponseWriter, r *http.Request) error {
 	answer := struct {
 		Limits []adapter.Limit `json:"limits"`
@@ -42,19 +41,14 @@ func (s *server) getLimits(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	body, err := json.Marshal(answer)
-	if err != nil {
-		return err
-	}
-	reply(w, http.StatusOK, body)
-	return nil
+	return replyJSON(w, answer)
 }
 
-// okTimeout bounds the asking: a database that does not answer is one that is not there.
+// okTimeout is how long the database may take to respond.
 const okTimeout = 2 * time.Second
 
-// getOK answers that the process is there, and with check_db whether its database is, too. Where it is not, services
-// names it. The status then is the one of LangGraph Server's document, which does not say what services look like.
+// getOK responds if the process is running. With check_db it also checks the database and, if that fails, names it in
+// services with the status of LangGraph Server's document, which does not define services.
 func (s *server) getOK(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	check := q.Flag("check_db")
@@ -81,8 +75,8 @@ func (s *server) ready(ctx context.Context) error {
 	return s.face.Ready(ctx)
 }
 
-// unhealthy is the answer of a bridge whose database is away. The path needs no key: what is not meant for callers
-// stays in the log.
+// unhealthy returns the response if the database is unavailable. The path needs no key, so details that are not meant
+// for callers are only logged.
 func unhealthy(err error) []byte {
 	why := "The database does not answer. The log of the bridge has the cause."
 	if e := (*mapping.Error)(nil); errors.As(err, &e) && e.Class != mapping.Internal {

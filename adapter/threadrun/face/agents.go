@@ -10,7 +10,7 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// searchAgents is the Agent Protocol's search.
+// searchAgents serves the Agent Protocol's search.
 func (s *server) searchAgents(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {

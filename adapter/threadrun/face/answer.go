@@ -3,38 +3,40 @@ package face
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 	"go.uber.org/zap"
 )
 
-// answerPiece is how much of an answer is gathered before it is sent.
+// answerPiece is the number of bytes that are buffered before they are sent.
 const answerPiece = 64 << 10
 
-// usualAnswer is what most answers fit into.
+// usualAnswer is the initial capacity of the buffer, in which most responses fit.
 const usualAnswer = 1 << 10
 
-// answer writes a JSON answer that may be long, piece by piece, so that it takes no memory of its own size. What fits
-// into one piece is sent with its length.
+// answer writes a JSON response in pieces, so that a long one needs little memory. A response that fits into one piece
+// has a Content-Length.
 //
-// An error after the first byte cannot be told any more: see breakOff.
+// An error after the first byte cannot be reported to the client; see breakOff.
 type answer struct {
 	rawjson.Writer
 	w     http.ResponseWriter
 	began bool
-	gone  error // the client's connection broke: the rest is not wanted
+	gone  error // error of the client's connection; nothing more is sent
 }
 
 func newAnswer(w http.ResponseWriter) *answer {
 	a := &answer{w: w, Writer: rawjson.Writer{Bytes: make([]byte, 0, usualAnswer)}}
-	a.Long, a.LongFrom = func(v []byte) { _ = a.long(v) }, answerPiece // gone says why it failed
+	a.Long, a.LongFrom = func(v []byte) { _ = a.long(v) }, answerPiece // the error stays in a.gone
 	return a
 }
 
-// spill sends what was gathered if it is enough, and returns why nothing more is wanted. It keeps the last byte, by
-// which the encoder knows where commas belong.
+// spill sends the buffer if it is full. It returns an error if the client is gone. The last byte stays in the buffer,
+// since the writer derives commas from it.
 func (a *answer) spill() error {
 	if n := len(a.Bytes); n > answerPiece && a.gone == nil {
 		if !a.began {
@@ -48,7 +50,7 @@ func (a *answer) spill() error {
 	return a.gone
 }
 
-// long writes a value that may be large without copying it.
+// long writes a value that may be large without copying it as a whole.
 func (a *answer) long(v []byte) error {
 	if len(v) <= answerPiece {
 		a.Bytes = append(a.Bytes, v...)
@@ -62,7 +64,6 @@ func (a *answer) long(v []byte) error {
 	return a.gone
 }
 
-// sendRest sends the rest.
 func (a *answer) sendRest() {
 	if !a.began {
 		reply(a.w, http.StatusOK, a.Bytes)
@@ -71,8 +72,8 @@ func (a *answer) sendRest() {
 	}
 }
 
-// breakOff returns an error that can still be told; else it is logged and the connection is cut, so that what was sent
-// is not taken for the whole.
+// breakOff returns err if the response has not begun. Otherwise it logs err and closes the connection, so that the
+// client does not take the part that was sent for the whole.
 func (s *server) breakOff(a *answer, r *http.Request, err error) error {
 	if !a.began {
 		return err
@@ -83,7 +84,6 @@ func (s *server) breakOff(a *answer, r *http.Request, err error) error {
 	panic(http.ErrAbortHandler)
 }
 
-// values writes a state.
 func (a *answer) values(f *state.Fold) error {
 	a.Separate()
 	for piece := range f.Pieces() {
@@ -106,3 +106,31 @@ func (a *answer) protocolMessages(list []json.RawMessage) error {
 	a.Close(']')
 	return nil
 }
+
+func reply(w http.ResponseWriter, status int, body []byte) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}
+
+// replyJSON responds with v as encoding/json writes it.
+func replyJSON(w http.ResponseWriter, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	reply(w, http.StatusOK, body)
+	return nil
+}
+
+// paginate sets the headers with the total and the offset of the next page.
+func paginate(w http.ResponseWriter, p request.Page, n, total int) {
+	w.Header().Set("X-Pagination-Total", strconv.Itoa(total))
+	if next := p.Offset + n; n > 0 && next < total {
+		w.Header().Set("X-Pagination-Next", strconv.Itoa(next))
+	}
+}
+
+func noContent(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }

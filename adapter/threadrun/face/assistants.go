@@ -47,7 +47,7 @@ func (s *server) searchAssistants(w http.ResponseWriter, r *http.Request) error 
 	return nil
 }
 
-// listAssistants answers as Aegra's GET /assistants, and by pages.
+// listAssistants serves GET /assistants as Aegra does, with paging.
 func (s *server) listAssistants(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	p := request.PageOf(q, usuallyListed)
@@ -94,7 +94,7 @@ func (s *server) countAssistants(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// assistantOf finds the assistant of the path: an id or a graph's name.
+// assistantOf returns the assistant of the path, which has its id or a graph's name.
 func (s *server) assistantOf(r *http.Request) (mapping.Assistant, error) {
 	return s.svc.GetAssistant(r.Context(), mux.Vars(r)["assistant_id"])
 }
@@ -104,7 +104,7 @@ func (s *server) getAssistant(w http.ResponseWriter, r *http.Request) error {
 	return replyAssistant(w, a, err)
 }
 
-// deepest is how far xray may look into a graph.
+// deepest is the maximum depth of xray.
 const deepest = 100
 
 func (s *server) getAssistantGraph(w http.ResponseWriter, r *http.Request) error {
@@ -121,7 +121,7 @@ func (s *server) getAssistantGraph(w http.ResponseWriter, r *http.Request) error
 	return nil
 }
 
-// xray is true, false, or a depth: "", "true" or the number.
+// xrayOf reads xray: true, false or a depth. It returns "true", "" or the number.
 func xrayOf(q *request.Query) string {
 	switch s := strings.ToLower(q.Text("xray")); s {
 	case "", "false", "0":
@@ -170,7 +170,7 @@ func (s *server) getAssistantSubgraphs(w http.ResponseWriter, r *http.Request) e
 	return nil
 }
 
-// Making and changing assistants is LangGraph's alone. Source: AssistantsClient of the LangGraph SDKs.
+// Only LangGraph's clients create and change assistants. Source: AssistantsClient of the LangGraph SDKs.
 
 func (s *server) createAssistant(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// cancelRun answers 202 when the run may still be ending, and 204 when it was waited for.
+// cancelRun responds 204 if it has waited for the run's end, else 202.
 func (s *server) cancelRun(w http.ResponseWriter, r *http.Request) error {
 	waited, err := s.cancelRunOfPath(r)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *server) cancelRunAP(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// cancelRunOfPath is the same for both. A run that has ended already is as the client wants it.
+// cancelRunOfPath cancels the run of the path. It is no error if the run has already ended.
 func (s *server) cancelRunOfPath(r *http.Request) (waited bool, err error) {
 	ref, err := refOf(r)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *server) cancelRunOfPath(r *http.Request) (waited bool, err error) {
 	return opt.Wait, err
 }
 
-// cancelOptionsOf reads action and reason. Of a run that is rolled back nothing is left to tell a reason of.
+// cancelOptionsOf reads action and reason. A reason is refused with a rollback, which leaves nothing to record it on.
 func cancelOptionsOf(q *request.Query) (opt adapter.CancelOptions) {
 	opt.Rollback = q.Enum("action", "interrupt", "rollback") == "rollback"
 	if q.Enum("reason", "taken") == "" {
@@ -63,8 +63,8 @@ func cancelOptionsOf(q *request.Query) (opt adapter.CancelOptions) {
 	return opt
 }
 
-// cancelRuns cancels the named runs, or all with a status. Both at once is refused, as LangGraph Server does: one would
-// have to be left aside, and a status alone may be all runs there are.
+// cancelRuns cancels the named runs, or all runs with a status. Both in one request are refused, as on LangGraph
+// Server: one of them would be ignored, and a status alone may mean all runs.
 func (s *server) cancelRuns(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *server) activeRuns(ctx context.Context, thread, status string) ([]strin
 	return ids, nil
 }
 
-// runIDs are the ids of all runs that a query finds.
+// runIDs returns the ids of all runs that a query finds.
 func (s *server) runIDs(ctx context.Context, q mapping.RunQuery) (ids []string, err error) {
 	for run, err := range s.svc.ListRuns(ctx, q) {
 		if err != nil {
@@ -127,7 +127,7 @@ func (s *server) runIDs(ctx context.Context, q mapping.RunQuery) (ids []string, 
 	return ids, nil
 }
 
-// cancelEach cancels each of the runs. It returns NotFound, once all others are cancelled, where one is not there.
+// cancelEach cancels the runs. If one does not exist, it cancels the others and then returns NotFound.
 func (s *server) cancelEach(ctx context.Context, thread string, ids []string, opt adapter.CancelOptions) (gone error) {
 	for _, id := range ids {
 		err := s.svc.CancelRun(ctx, adapter.RunRef{ThreadID: thread, RunID: id}, opt)

@@ -15,7 +15,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Crons are LangGraph's: the Agent Protocol has none. Source: CronsClient of the LangGraph SDKs, and their type Cron.
+// Only LangGraph's dialect has crons. Source: CronsClient of the LangGraph SDKs, and their type Cron.
 
 var (
 	cronKeys = []string{
@@ -59,7 +59,7 @@ func (s *server) addCron(w http.ResponseWriter, r *http.Request, thread string) 
 	return nil
 }
 
-// readCronBody reads a request for a cron: that for a run, and when it is to be made.
+// readCronBody reads a request for a cron: the request for its runs, and the schedule.
 func readCronBody(o *request.Fields, thread string) adapter.CronRequest {
 	q := readRunBody(o, thread)
 	n := adapter.CronRequest{
@@ -74,7 +74,7 @@ func readCronBody(o *request.Fields, thread string) adapter.CronRequest {
 	return n
 }
 
-// keepsThreads reads what becomes of the threads of a cron's runs. A cron on a thread keeps that.
+// keepsThreads reports whether the threads of a cron's runs are kept. The thread of a cron on a thread always is.
 func keepsThreads(o *request.Fields, q *runRequest) bool {
 	switch done := o.Enum("on_run_completed", "delete", "keep"); {
 	case done == "delete" && !q.stateless:
@@ -87,7 +87,7 @@ func keepsThreads(o *request.Fields, q *runRequest) bool {
 	}
 }
 
-// payloadOf splices together what was sent of the run.
+// payloadOf returns the members of the request for a run, as they were sent.
 func payloadOf(o *request.Fields) json.RawMessage {
 	e := rawjson.Writer{Bytes: make([]byte, 0, 64)}
 	e.Open('{')
@@ -99,7 +99,7 @@ func payloadOf(o *request.Fields) json.RawMessage {
 	return e.Close('}').Bytes
 }
 
-// momentOf reads an ISO 8601 time; without an offset it is UTC, as Python's isoformat of a naive one.
+// momentOf reads an ISO 8601 time. Without an offset it is in UTC, like Python's isoformat of a naive time.
 func momentOf(o *request.Fields, name string) time.Time {
 	s := o.Text(name)
 	if s == "" {
@@ -127,7 +127,7 @@ func (s *server) getCron(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// patchCron reads the cron anew with what was sent in place of what was there; null takes a field back.
+// patchCron merges the request into the cron's own and reads the result. null removes a field.
 func (s *server) patchCron(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathUUID(r, "cron_id")
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *server) patchCron(w http.ResponseWriter, r *http.Request) error {
 			o.Complain(name, "cannot be changed; make another cron")
 		}
 	}
-	if err := o.ErrSoFar(); err != nil { // the rest is read when what the cron has is known
+	if err := o.ErrSoFar(); err != nil { // the other members are read together with the cron's
 		return err
 	}
 	c, err := s.svc.GetCron(r.Context(), id)
@@ -163,8 +163,8 @@ func (s *server) patchCron(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// completeFrom lays the request over what the cron was made of. There is no cron without a schedule: null leaves the
-// one there is.
+// completeFrom adds the cron's members that the request lacks. Every cron has a schedule, so null keeps the current
+// one.
 func completeFrom(o *request.Fields, c mapping.Cron) error {
 	o.Remove(func(m rawjson.Member) bool { return m.Name == "schedule" && rawjson.Kind(m.Value) == 'n' })
 	was, err := rawjson.Members(c.Payload)
@@ -268,7 +268,8 @@ func replyCron(w http.ResponseWriter, c mapping.Cron) {
 	reply(w, http.StatusOK, e.Bytes)
 }
 
-// encodeCron writes a cron. user_id is the principal that made it; now, where it is asked for, the time of the answer.
+// encodeCron writes a cron. user_id is the principal that created it. now adds the current time, if the client asks for
+// it.
 func encodeCron(e *rawjson.Writer, c mapping.Cron, now bool) {
 	e.Open('{').Key("cron_id").Text(c.ID).Key("assistant_id").Text(c.AssistantID)
 	e.Key("thread_id").OrNull(c.ThreadID)

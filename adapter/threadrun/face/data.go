@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// ownerOf reads whose data is meant. An empty tenant is one that was named: keys may have none.
+// ownerOf reads the principal whose data is meant. An empty tenant counts as named, since keys may have none.
 func ownerOf(q *request.Query) adapter.OwnerRef {
 	who := adapter.OwnerRef{ID: q.Text("owner")}
 	if who.ID == "" {
@@ -34,15 +34,10 @@ func (s *server) getData(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(held)
-	if err != nil {
-		return err
-	}
-	reply(w, http.StatusOK, body)
-	return nil
+	return replyJSON(w, held)
 }
 
-// exportData sends an archive. What fails after its first byte breaks the connection.
+// exportData sends an archive. An error after the first byte closes the connection.
 func (s *server) exportData(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	who := ownerOf(q)
@@ -64,7 +59,7 @@ func (s *server) exportData(w http.ResponseWriter, r *http.Request) error {
 	panic(http.ErrAbortHandler)
 }
 
-// begun knows whether something of an answer was written.
+// begun is a writer that sets the headers with its first byte and records that it has begun.
 type begun struct {
 	w    http.ResponseWriter
 	kind string
@@ -80,8 +75,9 @@ func (b *begun) Write(p []byte) (int, error) {
 	return b.w.Write(p)
 }
 
-// deleteData tells what becomes of each thing on a line of JSON, while it happens. The last line has "end"; an error
-// after the first line is a line, too, and then there is no such end. It stops when the client leaves.
+// deleteData deletes a principal's data and reports each object on a line of JSON as it is deleted. The last line has
+// "end". An error after the first line is reported as a line, without an "end". The deletion stops if the client
+// leaves.
 func (s *server) deleteData(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	who, how := ownerOf(q), adapter.Removing{LeaveCopies: q.Flag("leave_copies"), KeepFile: q.Flag("keep_file")}

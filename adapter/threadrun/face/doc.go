@@ -1,7 +1,7 @@
-// Package face answers clients of the LangChain Agent Protocol and of LangGraph Server, from adapter.Service alone. The
+// Package face serves clients of the LangChain Agent Protocol and of LangGraph Server from adapter.Service alone. The
 // dialect of package threadrun mounts it. It keeps no state and calls no agent.
 //
-// routes.go is the table of routes. A request for a run is read in runrequest.go and started in runs.go (start); what
-// follows has a file by its route: wait.go, stream.go. Package request has what bodies are read with, package render
-// writes replies and stream frames. Start reading at endpoints.
+// Start reading at the table of routes in routes.go. The handlers are methods of server, in one file per noun. A request
+// for a run is read in runrequest.go and started in runs.go (startRun); wait.go and stream.go send its result. Package
+// request reads bodies and queries, package render writes objects and stream frames.
 package face

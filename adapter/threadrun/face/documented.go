@@ -13,7 +13,7 @@ func RequestFields() []mapping.RequestField {
 	return slices.Concat(runRequestFields(), foundLost(), threadRequestFields(), otherRequestFields())
 }
 
-// RequestForRun is the kind of request that makes a run.
+// RequestForRun is the kind of request that creates a run.
 const RequestForRun = "run"
 
 func runRequestFields() []mapping.RequestField {
@@ -42,7 +42,7 @@ func runRequestFields() []mapping.RequestField {
 	)
 }
 
-// foundLost name what is found lost of a run, in the words of its clients. No body has such members.
+// foundLost are names for what a run may lose without a request field. No body has such members.
 func foundLost() []mapping.RequestField {
 	const run = RequestForRun
 	return slices.Concat(
@@ -81,10 +81,10 @@ func otherRequestFields() []mapping.RequestField {
 	)
 }
 
-// runFields are the documented members of a request for a run, in all flavours. What is not listed is ignored.
+// runFields are the documented members of a request for a run, in all flavours. Others are ignored.
 var runFields = membersOf(runRequestFields())
 
-// membersOf are the names of the fields that a body has at its top.
+// membersOf returns the names of the fields at the top of a body.
 func membersOf(list []mapping.RequestField) []string {
 	var names []string
 	for _, f := range list {

@@ -5,14 +5,14 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Effect returns what a route of this face does, by its method and template. Of one that may make a run or answer a
-// question, and of a command, the request says more (mapping.NoteVerb).
+// Effect returns the effect of a route, by its method and template. Handlers refine it with mapping.NoteVerb: those of
+// commands, and those that may start a run or answer a question.
 func Effect(method, template string) (adapter.Effect, bool) {
 	op, ok := effects[method+" "+template]
 	return op, ok
 }
 
-// effects has a row for each of endpoints that is served.
+// effects has a row for each endpoint.
 var effects = map[string]adapter.Effect{
 	"POST /runs/wait":                                {Verb: mapping.Created, Kind: "run"},
 	"POST /runs/stream":                              {Verb: mapping.Created, Kind: "run"},

@@ -3,7 +3,6 @@ package face
 import (
 	"encoding/json"
 	"net/http"
-	"strconv"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/threadrun/protocol"
@@ -12,14 +11,14 @@ import (
 	"go.uber.org/zap"
 )
 
-// fail answers a request with an error: always {code, message, detail}. The cause goes to the log only.
+// fail responds with an error as {code, message, detail}. The cause is only logged.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := mapping.Classify(err)
 	status := adapter.Status(e.Class)
 	if r.Context().Err() != nil && status >= http.StatusInternalServerError {
 		stopping := adapter.Stopping(r.Context())
 		if stopping == nil {
-			return // the client left, which is why it failed; a body that broke off is the client's fault, and it may still read
+			return // it failed because the client left; an incomplete body has a lower status, and its client may still read
 		}
 		e = mapping.Classify(stopping)
 		status = adapter.Status(e.Class)
@@ -35,10 +34,10 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	reply(w, status, errorBody(e))
 }
 
-// Refusal returns an error's body for what is refused before the face.
+// Refusal returns the body of an error that occurs before the request reaches the face.
 func Refusal(e *mapping.Error) any { return json.RawMessage(errorBody(e)) }
 
-// errorBody is the Agent Protocol's ErrorResponse, with the detail that LangGraph's clients look for.
+// errorBody returns an ErrorResponse of the Agent Protocol, with the detail that LangGraph's clients expect.
 func errorBody(e *mapping.Error) []byte {
 	detail, err := json.Marshal(e.Detail)
 	if err != nil {
@@ -47,12 +46,4 @@ func errorBody(e *mapping.Error) []byte {
 	var out rawjson.Writer
 	out.Open('{').Key("code").Text(e.Code).Key("message").Text(protocol.MessageOf(e)).Key("detail").Raw(detail, "null").Close('}')
 	return out.Bytes
-}
-
-func reply(w http.ResponseWriter, status int, body []byte) {
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
-	_, _ = w.Write(body)
 }

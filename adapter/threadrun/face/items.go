@@ -37,7 +37,7 @@ func (s *server) putItem(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// lostIn says in the answer's header what of a request is followed in part.
+// lostIn returns a function that names a loss in the response's header.
 func lostIn(w http.ResponseWriter) adapter.OnLoss {
 	return func(l mapping.Loss) { w.Header().Set("X-Apbridge-Unsupported", mapping.LossHeader([]mapping.Loss{l})) }
 }
@@ -47,8 +47,8 @@ func itemKey(o *request.Fields) string {
 	return o.Name("key")
 }
 
-// itemNamespace reads where an item is put: labels, of which there is at least one, none of them empty or with a dot,
-// since one parameter of the GET joins them with dots.
+// itemNamespace reads the namespace of an item: at least one label. Labels are not empty and have no dots, since a GET
+// joins them with dots in one parameter.
 func itemNamespace(o *request.Fields) []string {
 	o.Needed("namespace", nil)
 	labels := labelsOf(o, "namespace")
@@ -58,7 +58,7 @@ func itemNamespace(o *request.Fields) []string {
 	return labels
 }
 
-// labelsOf are those of a namespace, or of what it begins or ends with.
+// labelsOf reads the labels of a namespace, or of its prefix or suffix.
 func labelsOf(o *request.Fields, name string) []string {
 	labels := o.Texts(name)
 	if slices.ContainsFunc(labels, noLabel) {
@@ -71,7 +71,7 @@ const wantLabels = "must have labels that are not empty and have no dots"
 
 func noLabel(l string) bool { return l == "" || strings.Contains(l, ".") }
 
-// indexOf is false, or a list of paths to embed; null and nothing are the default.
+// indexOf reads index: false, or a list of paths to embed. null and no value mean the default.
 func indexOf(o *request.Fields) json.RawMessage {
 	v := o.Get("index")
 	switch rawjson.Kind(v) {
@@ -111,14 +111,14 @@ func (s *server) getItem(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// missingIsNull reports whether an item that is not there is answered by null, as LangGraph's servers do and their
-// SDKs' own tests expect; the Agent Protocol's document wants 404. A client that does not say its flavour is known by
-// its namespace: LangGraph's SDKs send one parameter with dots.
+// missingIsNull reports whether the response for a missing item is null, as LangGraph's servers send and their SDKs'
+// own tests expect. The Agent Protocol's document requires 404. Clients without a known flavour are told apart by the
+// namespace: LangGraph's SDKs send one parameter with dots.
 func missingIsNull(f mapping.Flavour, q *request.Query) bool {
 	return f == render.FlavourLangGraph || f == "" && len(q.Repeated("namespace")) == 1
 }
 
-// namespaceOf: the Agent Protocol repeats the parameter, the SDKs join the labels with dots into one.
+// namespaceOf reads a namespace. The Agent Protocol repeats the parameter; the SDKs join the labels with dots.
 func namespaceOf(q *request.Query) []string {
 	list := q.Repeated("namespace")
 	if len(list) == 1 {
@@ -133,7 +133,7 @@ func namespaceOf(q *request.Query) []string {
 	return list
 }
 
-// deleteItem is done when the item is gone, also where another request removed it.
+// deleteItem deletes an item. It is no error if the item does not exist.
 func (s *server) deleteItem(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
@@ -187,8 +187,8 @@ func (s *server) searchItems(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// listNamespaces answers a bare list to the Agent Protocol and {namespaces} to LangGraph SDKs. A client that does not
-// say its flavour is taken for a LangGraph SDK when it sends both limit and offset, which those always do.
+// listNamespaces responds with a list to the Agent Protocol and with {namespaces} to LangGraph SDKs. Clients without a
+// known flavour count as LangGraph SDKs if they send both limit and offset, as those always do.
 func (s *server) listNamespaces(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {

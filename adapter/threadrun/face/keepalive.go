@@ -8,9 +8,9 @@ import (
 	"github.com/apbridge/apbridge/adapter/sse"
 )
 
-// keepAlive sends a line break now and then while a wait is silent, as LangGraph servers do: clients and proxies cut
-// silent connections. The status is 200 from the first one on, so later errors must stand in the body. An answer that
-// has begun so is not compressed.
+// keepAlive sends line breaks while a wait is silent, as LangGraph servers do, since clients and proxies close silent
+// connections. After the first one the status is 200, so later errors have to be in the body. Such a response is not
+// compressed.
 type keepAlive struct {
 	w       http.ResponseWriter
 	mu      sync.Mutex
@@ -44,7 +44,7 @@ func (k *keepAlive) beat() {
 	k.timer.Reset(k.every)
 }
 
-// stop ends the beats; began reports whether the answer has begun.
+// stop ends the beats and reports whether the response has begun.
 func (k *keepAlive) stop() (began bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// protocol is the streaming protocol over this face's service.
+// protocol returns the streaming protocol over this face's service.
 func (s *server) protocol() *protocol.Server {
 	return &protocol.Server{
 		Service: s.svc, Start: s.startRunOfCommand, Log: s.log, Heartbeat: s.beat(),
@@ -21,10 +21,11 @@ func (s *server) protocol() *protocol.Server {
 	}
 }
 
-// commandFields are those of a run that a command starts which no client has sent: it loses nothing by them.
+// commandFields are the fields of a run that a command adds itself. Clients never sent them, so they are not reported
+// as lost.
 var commandFields = []string{"stream_mode", "stream_subgraphs", "if_not_exists"}
 
-// startRunOfCommand starts a run that a command asks for, as this face's own routes would.
+// startRunOfCommand starts a run for a command, as the routes of runs do.
 func (s *server) startRunOfCommand(ctx context.Context, start protocol.Start) (*adapter.Started, error) {
 	o, err := request.Parse(start.Payload, s.face.Limits.MaxJSONDepth)
 	if err != nil {
@@ -42,7 +43,7 @@ func (s *server) startRunOfCommand(ctx context.Context, start protocol.Start) (*
 	return s.svc.StartRun(ctx, n)
 }
 
-// postCommand carries out one command of the streaming protocol.
+// postCommand executes one command of the streaming protocol.
 func (s *server) postCommand(w http.ResponseWriter, r *http.Request) error {
 	thread, err := threadOf(r)
 	if err != nil {
@@ -66,7 +67,7 @@ func (s *server) postCommand(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// streamEvents streams a thread's events in the spelling of the SDKs, eventsCamel in that of the Agent Protocol's
+// streamEvents streams a thread's events in the spelling of the SDKs, streamEventsCamel in that of the Agent Protocol's
 // document.
 func (s *server) streamEvents(w http.ResponseWriter, r *http.Request) error {
 	return s.serveEvents(w, r, protocol.Snake)
@@ -88,7 +89,7 @@ func (s *server) serveEvents(w http.ResponseWriter, r *http.Request, spelling pr
 	return s.protocol().ServeEvents(w, r, thread, spelling, raw)
 }
 
-// openEventSocket is the WebSocket of events.
+// openEventSocket streams a thread's events over a WebSocket.
 func (s *server) openEventSocket(w http.ResponseWriter, r *http.Request) error {
 	return s.serveSocket(w, r, protocol.Snake)
 }

@@ -17,15 +17,15 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// runRequest is a request for a run, read.
+// runRequest is a parsed request for a run.
 type runRequest struct {
 	adapter.RunRequest
 	stateless bool // on a route without a thread
 	cancel    bool // on_disconnect: cancel
 }
 
-// take is the run that is asked for. The request lets go of its body, which takes memory as long as anything refers to
-// it: while the run is made, and while a client waits.
+// take returns the run to start and drops the request's references to its body. The body uses memory as long as it is
+// referenced: while the run is created, and while a client waits.
 func (q *runRequest) take() *adapter.RunRequest {
 	n := q.RunRequest
 	q.Input, q.Messages, q.Kwargs, q.Command = nil, nil, nil, nil
@@ -35,19 +35,19 @@ func (q *runRequest) take() *adapter.RunRequest {
 
 func (q *runRequest) ap() bool { return q.Flavour == render.FlavourAgentProtocol }
 
-// keptFields are those that a run repeats in its kwargs, as they were sent.
+// keptFields are the members that a run repeats in its kwargs, as they were sent.
 var keptFields = []string{
 	"input", "messages", "command", "config", "context", "stream_mode", "interrupt_before", "interrupt_after",
 	"checkpoint", "checkpoint_id", "durability",
 }
 
-// Stream modes of either flavour.
+// Stream modes of each flavour.
 var (
 	langGraphModes = []string{"values", "updates", "messages", "messages-tuple", "custom", "events", "debug", "tasks", "checkpoints", "tools"}
 	protocolModes  = []string{"values", "messages", "updates", "custom"}
 )
 
-// readRun reads the body of a request for a run; thread is that of the path, or "".
+// readRun reads the body of a request for a run. thread is the one of the path, or "".
 func (s *server) readRun(w http.ResponseWriter, r *http.Request, thread string) (*runRequest, error) {
 	o, err := s.request(w, r, true)
 	if err != nil {
@@ -87,8 +87,9 @@ func readRunBody(o *request.Fields, thread string) *runRequest {
 	return q
 }
 
-// agentOf returns which agent is meant, and by that the flavour: assistant_id is LangGraph's, agent_id the Agent
-// Protocol's. Neither means the default agent: on a thread in LangGraph's shape, else in the Agent Protocol's.
+// agentOf returns the agent and, derived from its member, the flavour: assistant_id is LangGraph's, agent_id the Agent
+// Protocol's. Without either it is the default agent, with LangGraph's flavour on a thread and the Agent Protocol's
+// otherwise.
 func agentOf(o *request.Fields, onThread bool) (string, mapping.Flavour) {
 	assistant, agent := o.Name("assistant_id"), o.Name("agent_id")
 	if assistant != "" {
@@ -103,8 +104,8 @@ func agentOf(o *request.Fields, onThread bool) (string, mapping.Flavour) {
 	return "", render.FlavourAgentProtocol
 }
 
-// keptMembers splices together what a run repeats, in the order it was sent. The members are parts of the result from
-// then on, so that nothing holds on to the request's body.
+// keptMembers returns an object of the members that a run repeats, in the order in which they were sent. It also moves
+// the fields' values there, so that nothing refers to the request's body.
 func keptMembers(o *request.Fields) json.RawMessage {
 	size := 2
 	for _, m := range o.Members() {
@@ -134,8 +135,8 @@ func documentedMembers(o *request.Fields) []string {
 	return out
 }
 
-// commandOf reads {resume, update, goto}. RemoteGraph sends every member of LangGraph's Command, those that say nothing
-// too: graph null, update null, goto [] or "".
+// commandOf reads {resume, update, goto}. RemoteGraph sends every member of LangGraph's Command, also the empty ones:
+// graph null, update null, goto [] or "".
 func commandOf(o *request.Fields) *adapter.Command {
 	c := o.Sub("command")
 	if c == nil {
@@ -153,7 +154,7 @@ func commandOf(o *request.Fields) *adapter.Command {
 	return cmd
 }
 
-// configOf reads {tags, recursion_limit, configurable}; further keys pass.
+// configOf reads {tags, recursion_limit, configurable}. Other members pass unchecked.
 func configOf(o *request.Fields) json.RawMessage {
 	raw := o.Object("config")
 	if c := o.Within("config", raw); c != nil {
@@ -167,7 +168,6 @@ func configOf(o *request.Fields) json.RawMessage {
 	return raw
 }
 
-// contextOf reads any object.
 func contextOf(o *request.Fields) json.RawMessage {
 	raw := o.Object("context")
 	if rawjson.Get(raw, rule.BridgeMember) != nil {
@@ -176,14 +176,14 @@ func contextOf(o *request.Fields) json.RawMessage {
 	return raw
 }
 
-// Members of config.configurable by which LangGraph tells the graphs within a graph that it has been resumed.
-// RemoteGraph sends them where it is a node (langgraph, pregel/remote.py).
+// Members of config.configurable by which LangGraph tells inner graphs that their parent was resumed. RemoteGraph sends
+// them if it is a node of a graph (langgraph, pregel/remote.py).
 const (
 	resumingKey  = "__pregel_resuming"
 	resumeMapKey = "__pregel_resume_map"
 )
 
-// parentAnswers are the answers of a parent graph that has been resumed; nil where the request is not made for one.
+// parentAnswers returns the answers of a resumed parent graph, or nil if the request does not come from one.
 func parentAnswers(config json.RawMessage) map[string]json.RawMessage {
 	if !bytes.Contains(config, []byte(resumingKey)) {
 		return nil
@@ -220,8 +220,8 @@ func readScheduling(o *request.Fields, q *runRequest) {
 	}
 }
 
-// configuredCheckpoint is the checkpoint that LangGraph's own config names, as in the one of an earlier state. One
-// within a graph's node (checkpoint_ns) is of that graph, not of the thread.
+// configuredCheckpoint returns the checkpoint in LangGraph's own config, as an earlier state has it. It ignores one of
+// an inner graph (checkpoint_ns), which is not a checkpoint of the thread.
 func configuredCheckpoint(o *request.Fields) string {
 	configurable := rawjson.Get(o.Get("config"), "configurable") // which may have any number of keys
 	id := rawjson.Get(configurable, "checkpoint_id")
@@ -243,7 +243,7 @@ func readCompletion(o *request.Fields, q *runRequest) {
 	q.Temporary = onCompletion == "" && q.stateless && q.ThreadID == ""
 }
 
-// webhookOf is a URL; where it may point to is decided when it is called.
+// webhookOf reads a URL. Whether its host is allowed is checked when it is called.
 func webhookOf(o *request.Fields) string {
 	s := o.Text("webhook")
 	if s == "" {
@@ -257,7 +257,7 @@ func webhookOf(o *request.Fields) string {
 	return s
 }
 
-// checkHints are fields that cannot change a result: only their types are checked.
+// checkHints checks the types of fields that cannot change a result.
 func checkHints(o *request.Fields) {
 	o.Flag("stream_resumable", false)
 	o.Flag("checkpoint_during", false)
@@ -266,8 +266,8 @@ func checkHints(o *request.Fields) {
 	o.Object("langsmith_tracer")
 }
 
-// jumpOf reads a command's goto: the name of a node, a Send {node, …}, or a list of both; nil where there is none. An
-// agent refuses what is neither, but when the answer that comes with it is spent: the question is closed then.
+// jumpOf reads a command's goto: the name of a node, a Send {node, …}, or a list of both. Anything else is refused
+// here, since an agent would refuse it only after it has used up the answer and closed the question.
 func jumpOf(c *request.Fields) json.RawMessage {
 	to := request.UnlessEmpty(c.Get("goto"))
 	list := []json.RawMessage{to}
@@ -281,7 +281,7 @@ func jumpOf(c *request.Fields) json.RawMessage {
 	return to
 }
 
-// leads reports whether one member of a goto says to which node.
+// leads reports whether one member of a goto names a node.
 func leads(to json.RawMessage) bool {
 	if rawjson.Kind(to) == '{' {
 		to = rawjson.Get(to, "node")

@@ -1,7 +1,6 @@
 package face
 
 import (
-	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
@@ -20,8 +19,8 @@ var (
 	runKeys     = []string{"run_id", "thread_id", "assistant_id", "agent_id", "metadata", "status", "kwargs", "multitask_strategy", "created_at", "updated_at", "error", "cancel_reason"}
 )
 
-// startRun reads a request for a run and starts it; the answer's headers are set. tail is what a client that lost the
-// answer may GET below the run's path.
+// startRun reads a request for a run, starts it and sets the response's headers. tail is the path below the run that a
+// client can GET if it lost the response.
 func (s *server) startRun(w http.ResponseWriter, r *http.Request, tail string) (*runRequest, *adapter.Started, error) {
 	thread := ""
 	if !isStateless(r) {
@@ -42,8 +41,8 @@ func (s *server) startRun(w http.ResponseWriter, r *http.Request, tail string) (
 	return q, started, nil
 }
 
-// startedHeaders say where the run is. SDKs take both ids out of Content-Location with a greedy pattern, so nothing may
-// follow the run's id; Location is a path they GET to go on after a broken connection.
+// startedHeaders sets the paths of a run. SDKs find both ids in Content-Location with a greedy pattern, so it must end
+// with the run's id. They GET Location to continue after a broken connection.
 func startedHeaders(h http.Header, q *runRequest, st *adapter.Started, tail string) {
 	at := "/runs/" + st.Run.ID
 	if !q.stateless {
@@ -68,7 +67,7 @@ func (s *server) createRun(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// asCreated: a run that was just made is pending to its maker, in either flavour, also when it has begun by now.
+// asCreated returns the run as its creator sees it: pending, even if it has already begun.
 func asCreated(run mapping.Run) mapping.Run {
 	if run.Status == mapping.RunRunning {
 		run.Status = mapping.RunPending
@@ -130,7 +129,6 @@ func (s *server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	return s.replyRuns(w, r, list, false, set)
 }
 
-// oneStatus is the status that is asked for, none for "".
 func oneStatus(status string) []mapping.RunStatus {
 	if status == "" {
 		return nil
@@ -161,7 +159,7 @@ func (s *server) replyRuns(w http.ResponseWriter, r *http.Request, list iter.Seq
 	return nil
 }
 
-// searchRuns is the Agent Protocol's search.
+// searchRuns serves the Agent Protocol's search.
 func (s *server) searchRuns(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
@@ -178,7 +176,7 @@ func (s *server) searchRuns(w http.ResponseWriter, r *http.Request) error {
 	return s.replyRuns(w, r, s.svc.ListRuns(r.Context(), q), true, nil)
 }
 
-// protocolStatus is a status as the Agent Protocol counts runs: its "pending" are the pending and the running ones.
+// protocolStatus returns the statuses for one of the Agent Protocol's, whose "pending" includes running runs.
 func protocolStatus(status string) []mapping.RunStatus {
 	if status == string(mapping.RunPending) {
 		return []mapping.RunStatus{mapping.RunPending, mapping.RunRunning}
@@ -186,7 +184,7 @@ func protocolStatus(status string) []mapping.RunStatus {
 	return oneStatus(status)
 }
 
-// createRuns starts several stateless runs. A mistake in one starts none.
+// createRuns starts several stateless runs. If one request is invalid, none is started.
 func (s *server) createRuns(w http.ResponseWriter, r *http.Request) error {
 	raw, err := s.readBody(w, r)
 	if err != nil {
@@ -214,7 +212,7 @@ func (s *server) createRuns(w http.ResponseWriter, r *http.Request) error {
 const maxBatch = 1000
 
 func (s *server) readBatch(raw []byte, h http.Header) ([]*runRequest, error) {
-	// The list is read as a member of an object, so that one parser checks it.
+	// The list is wrapped in an object so that the parser of objects checks it.
 	wrapped := new(rawjson.Writer).Open('{')
 	if raw != nil {
 		wrapped.Key("batch").Raw(raw, "null")
@@ -234,8 +232,8 @@ func (s *server) readBatch(raw []byte, h http.Header) ([]*runRequest, error) {
 	if len(list) == 0 || len(list) > maxBatch || len(o.Members()) != 1 {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request body must be a list of 1 to %d runs.", maxBatch)
 	}
-	// Of members that mean nothing is not told here: createBatch of LangGraph's JavaScript SDK sends its arguments as
-	// they are (streamMode), beside the assistant_id that it makes of one.
+	// Unknown members are not reported: createBatch of LangGraph's JavaScript SDK also sends its own arguments, such as
+	// streamMode.
 	var batch []*runRequest
 	for i, one := range list {
 		if run := o.Element("batch", i, one); run != nil {
@@ -248,7 +246,7 @@ func (s *server) readBatch(raw []byte, h http.Header) ([]*runRequest, error) {
 	return batch, o.Err()
 }
 
-// explainRun answers why a run waits. An operation of this bridge alone.
+// explainRun reports why a run waits. It is an extension of this bridge.
 func (s *server) explainRun(w http.ResponseWriter, r *http.Request) error {
 	ref, err := refOf(r)
 	if err != nil {
@@ -261,10 +259,5 @@ func (s *server) explainRun(w http.ResponseWriter, r *http.Request) error {
 	if why.Reason == adapter.ReasonQuestion { // in the words of this face
 		why.Message = "It has stopped to be answered: start a run with command.resume on its thread, or fetch its task's next step."
 	}
-	body, err := json.Marshal(why)
-	if err != nil {
-		return err
-	}
-	reply(w, http.StatusOK, body)
-	return nil
+	return replyJSON(w, why)
 }

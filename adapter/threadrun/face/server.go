@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -199,19 +198,7 @@ func (s *server) request(w http.ResponseWriter, r *http.Request, mandatory bool)
 	return o, err
 }
 
-// paginate sets the headers with the total and the offset of the next page.
-func paginate(w http.ResponseWriter, p request.Page, n, total int) {
-	w.Header().Set("X-Pagination-Total", strconv.Itoa(total))
-	if next := p.Offset + n; n > 0 && next < total {
-		w.Header().Set("X-Pagination-Next", strconv.Itoa(next))
-	}
-}
-
-func replyNumber(w http.ResponseWriter, n int) { reply(w, http.StatusOK, []byte(strconv.Itoa(n))) }
-
-func noContent(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }
-
-// count answers how many there are of what a request's filters, which read takes from its body, ask for.
+// count responds with the number of objects that match the filters, which read takes from the body.
 func count[Q any](s *server, w http.ResponseWriter, r *http.Request, read func(*request.Fields) Q, of func(context.Context, Q) (int, error)) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
@@ -225,6 +212,5 @@ func count[Q any](s *server, w http.ResponseWriter, r *http.Request, read func(*
 	if err != nil {
 		return err
 	}
-	replyNumber(w, n)
-	return nil
+	return replyJSON(w, n)
 }

@@ -69,7 +69,7 @@ func (s *server) replyState(w http.ResponseWriter, r *http.Request, thread, chec
 	return nil
 }
 
-// getStateAtCheckpoint is the form with the checkpoint in the body.
+// getStateAtCheckpoint serves the request with the checkpoint in the body.
 func (s *server) getStateAtCheckpoint(w http.ResponseWriter, r *http.Request) error {
 	thread, err := threadOf(r)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *server) getStateAtCheckpoint(w http.ResponseWriter, r *http.Request) er
 	return s.replyState(w, r, thread, at.Checkpoint, deep && set.Has("tasks"), set)
 }
 
-// replyInnerState answers with the state of a graph within the agent's graph.
+// replyInnerState responds with the state of an inner graph.
 func (s *server) replyInnerState(w http.ResponseWriter, r *http.Request, thread string, at adapter.InnerPoint, deep bool, set selection.State) error {
 	st, err := s.svc.GetInnerState(r.Context(), thread, at, deep)
 	if err != nil {
@@ -107,8 +107,8 @@ func (s *server) replyInnerState(w http.ResponseWriter, r *http.Request, thread 
 	return nil
 }
 
-// pointOf reads which checkpoint is meant: checkpoint_id, or checkpoint {thread_id, checkpoint_ns, checkpoint_id,
-// checkpoint_map}; without an id the newest. With a namespace it is one of a graph within the agent's graph.
+// pointOf reads a checkpoint: checkpoint_id, or checkpoint {thread_id, checkpoint_ns, checkpoint_id, checkpoint_map}.
+// Without an id it is the newest. With a namespace it is a checkpoint of an inner graph.
 func pointOf(o *request.Fields) adapter.InnerPoint {
 	at := adapter.InnerPoint{Checkpoint: o.UUID("checkpoint_id")}
 	c := o.Sub("checkpoint")
@@ -126,7 +126,7 @@ func pointOf(o *request.Fields) adapter.InnerPoint {
 	return at
 }
 
-// checkpointOf is pointOf where only a checkpoint of the agent's graph itself can be meant; "" is the head.
+// checkpointOf reads a checkpoint of the agent's own graph. "" is the head.
 func checkpointOf(o *request.Fields) string {
 	at := pointOf(o)
 	if at.NS != "" {
@@ -164,7 +164,7 @@ func (s *server) updateState(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// updateInnerState changes the state of a graph within the agent's graph.
+// updateInnerState updates the state of an inner graph.
 func (s *server) updateInnerState(w http.ResponseWriter, r *http.Request, thread string, at adapter.InnerPoint, u adapter.StateUpdate) error {
 	made, err := s.svc.UpdateInnerState(r.Context(), thread, at, u)
 	if err != nil {
@@ -176,8 +176,8 @@ func (s *server) updateInnerState(w http.ResponseWriter, r *http.Request, thread
 	return nil
 }
 
-// updatesOf reads a member that is an object or a list of objects, as LangGraph's SDK for Python types the values of
-// update_state (dict | Sequence[dict]).
+// updatesOf reads a member that is an object or a list of objects. LangGraph's Python SDK declares the values of
+// update_state so (dict | Sequence[dict]).
 func updatesOf(o *request.Fields, name string) (first json.RawMessage, then []json.RawMessage) {
 	if rawjson.Kind(o.Get(name)) != '[' {
 		return o.Object(name), nil
@@ -229,7 +229,7 @@ func (s *server) searchHistory(w http.ResponseWriter, r *http.Request) error {
 	return s.replyHistory(w, r, h, set)
 }
 
-// replyInnerHistory answers with the states of a graph within the agent's graph.
+// replyInnerHistory responds with the states of an inner graph.
 func (s *server) replyInnerHistory(w http.ResponseWriter, r *http.Request, at adapter.InnerPoint, q adapter.HistoryQuery, set selection.State) error {
 	thread, err := threadOf(r)
 	if err != nil {
@@ -249,7 +249,7 @@ func (s *server) replyInnerHistory(w http.ResponseWriter, r *http.Request, at ad
 	return nil
 }
 
-// beforeOf is a checkpoint's id, {checkpoint_id} or {configurable: {checkpoint_id}}.
+// beforeOf reads before: a checkpoint's id, {checkpoint_id} or {configurable: {checkpoint_id}}.
 func beforeOf(o *request.Fields) string {
 	switch v := o.Get("before"); rawjson.Kind(v) {
 	case 0, '"':

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// streamRun sends a run's frames until its end.
+// streamRun sends a run's frames until its end. If cancel is true, the run is cancelled when the client leaves.
 func (s *server) streamRun(w http.ResponseWriter, r *http.Request, v *render.View, cancel bool) error {
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
@@ -28,7 +28,7 @@ func (s *server) streamRun(w http.ResponseWriter, r *http.Request, v *render.Vie
 	return st.settle(r.Context(), st.pump(ctx), cancel)
 }
 
-// newStreaming is a stream that nothing was said in yet. lost is called when the client does not take it any more.
+// newStreaming returns a response that has not begun. lost is called if the client stops reading.
 func (s *server) newStreaming(w http.ResponseWriter, v *render.View, lost func()) *streaming {
 	st := &streaming{s: s, v: v, out: sse.NewStream(w, s.beat(), lost)}
 	if !v.After.Start && !v.After.Live {
@@ -37,10 +37,10 @@ func (s *server) newStreaming(w http.ResponseWriter, v *render.View, lost func()
 	return st
 }
 
-// settle ends an answer, or refuses the request where none has begun.
+// settle ends a response, or returns err if the response has not begun.
 func (st *streaming) settle(ctx context.Context, err error, cancel bool) error {
 	switch {
-	case !st.out.Withdraw(): // from here on no timer begins it
+	case !st.out.Withdraw(): // after this no timer begins it
 		return st.finish(ctx, err, cancel)
 	case ctx.Err() != nil:
 		st.s.cancelAbandoned(ctx, st.v.Ref, cancel)
@@ -49,7 +49,7 @@ func (st *streaming) settle(ctx context.Context, err error, cancel bool) error {
 	return err
 }
 
-// describe fills in what a view must know of the agent, where it matters.
+// describe sets the fields of a view that depend on the agent, if it needs them.
 func (s *server) describe(ctx context.Context, v *render.View) error {
 	if !v.AsksForEvents() {
 		return nil
@@ -62,11 +62,12 @@ func (s *server) describe(ctx context.Context, v *render.View) error {
 	return err
 }
 
-// cursorGrace is how long a stream with a cursor waits for its first event before it says 200: a cursor that the log
-// refuses should be an HTTP error, and the log says so at once.
+// cursorGrace is how long a stream with a cursor waits for its first event before it sends the status. The log refuses
+// an invalid cursor at once, which should be an HTTP error.
 const cursorGrace = time.Second
 
-// streaming is one answer under way. Used by one goroutine: while nothing comes, the stream keeps itself alive.
+// streaming is a response in progress. It is not safe for concurrent use. The sse.Stream keeps it alive while there are
+// no events.
 type streaming struct {
 	s   *server
 	v   *render.View
@@ -77,7 +78,7 @@ type streaming struct {
 	ended  bool
 }
 
-// pump sends what comes; it returns nil after the run's end, and when there is nothing more to come.
+// pump sends frames as they come. It returns nil after the run's end, and if no more are expected.
 func (st *streaming) pump(ctx context.Context) error {
 	for e, err := range st.s.svc.RunEvents(ctx, st.v.Ref, st.v.After, st.out.Idle) {
 		if err == nil {
@@ -90,7 +91,7 @@ func (st *streaming) pump(ctx context.Context) error {
 	return st.out.Flush()
 }
 
-// flushed sends what is buffered of an answer that has begun.
+// flushed flushes a response that has begun.
 func flushed(out *sse.Stream) error {
 	if !out.Begun() {
 		return nil
@@ -98,7 +99,7 @@ func flushed(out *sse.Stream) error {
 	return out.Flush()
 }
 
-// beat is the interval between heartbeats.
+// beat returns the interval between heartbeats.
 func (s *server) beat() time.Duration {
 	if s.face.Heartbeat <= 0 {
 		return 15 * time.Second
@@ -120,8 +121,8 @@ func (st *streaming) send(ctx context.Context, e *state.Entry) error {
 	return st.err
 }
 
-// prime reads the tokens before the first entry of a reader that does not start at the run's start: messages/partial
-// tells the whole text so far.
+// prime reads the tokens before the first entry, unless the reader starts at the run's start: messages/partial has the
+// whole text so far.
 func (st *streaming) prime(ctx context.Context, first *state.Entry) error {
 	if st.primed || st.v.After.Start {
 		return nil
@@ -130,7 +131,7 @@ func (st *streaming) prime(ctx context.Context, first *state.Entry) error {
 	return st.s.tokensBefore(ctx, st.v, first)
 }
 
-// tokensBefore gives a view the tokens of its run before an entry.
+// tokensBefore adds the tokens of a run before an entry to its view.
 func (s *server) tokensBefore(ctx context.Context, v *render.View, first *state.Entry) error {
 	if !v.AsksForTokens() || first.Kind == mapping.KindStarted && first.Head.Attempt <= 1 {
 		return nil
@@ -149,8 +150,8 @@ func (s *server) tokensBefore(ctx context.Context, v *render.View, first *state.
 	return nil
 }
 
-// finish ends the answer. A stream that could not be read to its end is cut off, not closed: a clean close would tell
-// the client that the run is over, after a cut it comes back with the id of its last frame.
+// finish ends the response. If the stream could not be read to its end, it closes the connection abruptly. After a
+// clean end the client would take the run for ended; after an abrupt one it reconnects with the id of its last frame.
 func (st *streaming) finish(ctx context.Context, err error, cancel bool) error {
 	if st.ended && err == nil {
 		return nil
@@ -159,7 +160,7 @@ func (st *streaming) finish(ctx context.Context, err error, cancel bool) error {
 		st.s.cancelAbandoned(ctx, st.v.Ref, cancel)
 		return nil
 	}
-	if isNotFound(err) || isExpired(err) { // deleted meanwhile; coming back would not help
+	if isNotFound(err) || isExpired(err) { // deleted; reconnecting would not help
 		_ = st.out.Write(sse.AppendFrame(nil, "error", render.FaultObject(mapping.FaultOf(err)), ""))
 		return nil
 	}
@@ -170,14 +171,14 @@ func (st *streaming) finish(ctx context.Context, err error, cancel bool) error {
 	panic(http.ErrAbortHandler)
 }
 
-// stillActive: a reader that had seen the end already gets nothing more, and that is right; one whose run goes on was
-// left alone.
+// stillActive reports whether the run is active. Without new entries, a reader that has seen the end is complete; one
+// whose run is active was cut off.
 func (st *streaming) stillActive(ctx context.Context) bool {
 	run, err := st.s.svc.GetRun(ctx, st.v.Ref)
 	return err == nil && run.Status.Active()
 }
 
-// isExpired: the log does not keep any more what the reader asks for.
+// isExpired reports whether the log no longer has the entries that the reader needs.
 func isExpired(err error) bool {
 	return err != nil && mapping.Classify(err).Code == mapping.CodeCursorExpired
 }
@@ -201,11 +202,11 @@ func (s *server) startRunView(w http.ResponseWriter, r *http.Request) (v *render
 	return v, q.cancel, nil
 }
 
-// namespaces are those that a reader's query names, their parts joined by "|" as in the names of frames; "" is the
+// namespaces returns those that a reader's query names, their parts joined by "|" as in the names of frames. "" is the
 // root. Source: streamNamespaces of the LangGraph SDK.
 func namespaces(r *http.Request) []string { return r.URL.Query()["namespace"] }
 
-// joinRunStream follows a run that was started elsewhere, in the modes asked for, or in those it was made with.
+// joinRunStream follows a run that another request started, in the requested modes or those of the run.
 func (s *server) joinRunStream(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	names := q.Texts("stream_mode")
@@ -226,7 +227,7 @@ func (s *server) joinRunStream(w http.ResponseWriter, r *http.Request) error {
 	return s.followRun(w, r, names, after, cancel)
 }
 
-// resumeRunStream is join with what it needs in the body.
+// resumeRunStream serves joinRunStream's request with the parameters in the body.
 func (s *server) resumeRunStream(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {

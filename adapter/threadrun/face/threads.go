@@ -22,11 +22,11 @@ import (
 
 var threadStatuses = []string{"idle", "busy", "interrupted", "error"}
 
-// threadKeys are the members that select may name. The SDKs' ThreadSelectField has context too, which is a run's here:
-// a thread that was selected without it would look as if it had none.
+// threadKeys are the members that select may name. The SDKs' ThreadSelectField also has context, which belongs to runs
+// here. A thread selected with it would look as if it had none.
 var threadKeys = []string{"thread_id", "created_at", "updated_at", "state_updated_at", "metadata", "status", "config", "values", "interrupts", "ttl", "messages", "error"}
 
-// state_updated_at is of the SDKs' ThreadSortBy; threads are sorted by one time of change here.
+// The SDKs' ThreadSortBy has state_updated_at. Threads are sorted by one time of change here.
 var threadSorts = []request.Sort{
 	{Word: "thread_id", By: mapping.SortByID}, {Word: "status", By: mapping.SortByStatus}, {Word: "created_at", By: mapping.SortByCreated},
 	{Word: "updated_at", By: mapping.SortByUpdated}, {Word: "state_updated_at", By: mapping.SortByUpdated},
@@ -55,7 +55,7 @@ func (s *server) createThread(w http.ResponseWriter, r *http.Request) error {
 	return replyThread(w, t, err)
 }
 
-// superstepsOf reads states to start from: [{updates: [{values, as_node}]}].
+// superstepsOf reads initial states: [{updates: [{values, as_node}]}].
 func superstepsOf(o *request.Fields) []adapter.Superstep {
 	var out []adapter.Superstep
 	for i, raw := range rawjson.ElementsOf(o.List("supersteps")) {
@@ -74,8 +74,8 @@ func superstepsOf(o *request.Fields) []adapter.Superstep {
 	return out
 }
 
-// superstepUpdate reads {values, command, as_node}. A command that says anything takes the place of values, as on a
-// LangGraph server. Only a graph can carry out its goto and resume.
+// superstepUpdate reads {values, command, as_node}. A command that is not empty replaces values, as on a LangGraph
+// server. Only a graph can execute its goto and resume.
 func superstepUpdate(o *request.Fields) adapter.StateUpdate {
 	up := adapter.StateUpdate{AsNode: o.Text("as_node")}
 	up.Values, up.Then = updatesOf(o, "values")
@@ -91,8 +91,7 @@ func superstepUpdate(o *request.Fields) adapter.StateUpdate {
 	return up
 }
 
-// ttlOf reads a time to live: a number of minutes, or {ttl, strategy}. Without a strategy the thread is deleted when it
-// is over.
+// ttlOf reads a time to live: a number of minutes, or {ttl, strategy}. The default strategy is to delete the thread.
 func ttlOf(o *request.Fields) (d *time.Duration, keepLatest bool) {
 	v := o.Get("ttl")
 	if rawjson.Kind(v) == '{' {
@@ -106,7 +105,7 @@ func ttlOf(o *request.Fields) (d *time.Duration, keepLatest bool) {
 	return request.Minutes(o, "ttl"), false
 }
 
-// threadFault is why the last run of a thread failed, where that is how the thread stands.
+// threadFault returns why the last run of a thread failed, if the thread's status is error.
 func (s *server) threadFault(ctx context.Context, t mapping.Thread) (*mapping.Fault, error) {
 	if t.Status != mapping.ThreadError {
 		return nil, nil
@@ -189,7 +188,7 @@ func (s *server) patchThread(w http.ResponseWriter, r *http.Request) error {
 	return replyThread(w, t, err)
 }
 
-// neutralMessages reads messages of the Agent Protocol; those without an id get one.
+// neutralMessages reads messages of the Agent Protocol. Those without an id get one.
 func (s *server) neutralMessages(messages json.RawMessage) ([]json.RawMessage, error) {
 	if messages == nil {
 		return nil, nil
@@ -269,15 +268,15 @@ func (s *server) searchThreads(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// usuallyListed is how many threads or assistants a GET lists.
+// usuallyListed is the default number of threads or assistants in the response to a GET.
 const usuallyListed = 100
 
-// listedKeys are the members of a thread in the answer to a GET: those that need no state.
+// listedKeys are the members of a thread in the response to a GET, none of which needs the state.
 var listedKeys = selection.Set{
 	"thread_id": true, "created_at": true, "updated_at": true, "state_updated_at": true, "metadata": true, "status": true, "config": true, "interrupts": true,
 }
 
-// listThreads answers as Aegra's GET /threads, and by pages.
+// listThreads serves GET /threads as Aegra does, with paging.
 func (s *server) listThreads(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	p := request.PageOf(q, usuallyListed)
@@ -318,8 +317,8 @@ func (s *server) writeThreads(a *answer, r *http.Request, list iter.Seq2[mapping
 	return nil
 }
 
-// writePickedThread writes what is wanted of a thread of a list, its messages beside values, its time to live and why
-// it failed only where they are asked for.
+// writePickedThread writes the selected members of a thread. Messages, time to live and error are left out unless they
+// are selected.
 func (s *server) writePickedThread(ctx context.Context, e *rawjson.Writer, t mapping.Thread, set selection.Set, wanted []selection.Extract) error {
 	var one rawjson.Writer
 	asked := func(part string) bool {
@@ -336,7 +335,7 @@ func (s *server) writePickedThread(ctx context.Context, e *rawjson.Writer, t map
 		return err
 	}
 	if set.Pick(e, one.Bytes); len(wanted) > 0 {
-		e.Bytes = e.Bytes[:len(e.Bytes)-1] // into the object that was just closed
+		e.Bytes = e.Bytes[:len(e.Bytes)-1] // reopen the object
 		e.Key("extracted")
 		selection.WriteExtracted(e, one.Bytes, wanted)
 		e.Close('}')
@@ -355,9 +354,9 @@ func isClass(err error, c mapping.Class) bool {
 	return errors.As(err, &e) && e.Class == c
 }
 
-// pruneThreads deletes many threads, or all of their states but the newest. It counts those of which something went:
-// not those that are gone already, nor, where states are to go, those that a run is active on. Source: threads.prune of
-// the LangGraph SDKs.
+// pruneThreads deletes threads, or all of their states but the newest. It counts the threads of which something was
+// deleted. Missing threads do not count, nor do threads with an active run, which keep their states. Source:
+// threads.prune of the LangGraph SDKs.
 func (s *server) pruneThreads(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
@@ -414,7 +413,7 @@ func (s *server) pruneHistory(ctx context.Context, id string) (bool, error) {
 	return n > 0, err
 }
 
-// getThreadStorage answers what a thread takes of the database. An operation of this bridge alone.
+// getThreadStorage reports the space that a thread takes in the database. It is an extension of this bridge.
 func (s *server) getThreadStorage(w http.ResponseWriter, r *http.Request) error {
 	id, err := threadOf(r)
 	if err != nil {
@@ -424,10 +423,5 @@ func (s *server) getThreadStorage(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(use)
-	if err != nil {
-		return err
-	}
-	reply(w, http.StatusOK, body)
-	return nil
+	return replyJSON(w, use)
 }

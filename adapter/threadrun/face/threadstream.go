@@ -16,18 +16,18 @@ import (
 	"go.uber.org/zap"
 )
 
-// Modes of a stream of a whole thread. Source: ThreadStreamMode of the LangGraph SDKs. The end of a run is a metadata
-// frame with the status run_done, as its beginning is one without.
+// Modes of a stream of a whole thread. Source: ThreadStreamMode of the LangGraph SDKs. A metadata frame without a
+// status begins a run, one with the status run_done ends it.
 const (
 	threadRunModes    = "run_modes"    // each run's frames, in the modes it was created with
-	threadLifecycle   = "lifecycle"    // that runs begin and end
-	threadStateUpdate = "state_update" // the state, whenever a run or a client has changed it
+	threadLifecycle   = "lifecycle"    // starts and ends of runs
+	threadStateUpdate = "state_update" // the state after each change by a run or a client
 )
 
 var threadStreamModes = []string{threadRunModes, threadLifecycle, threadStateUpdate}
 
-// streamThread follows all runs of a thread, those that are still to come too, until the client leaves. The same path
-// is where the Agent Protocol opens the WebSocket of its streaming protocol.
+// streamThread follows all runs of a thread, including future ones, until the client leaves. On the same path the Agent
+// Protocol opens the WebSocket of its streaming protocol.
 func (s *server) streamThread(w http.ResponseWriter, r *http.Request) error {
 	if isWebSocket(r) {
 		return s.serveSocket(w, r, protocol.Camel)
@@ -58,7 +58,7 @@ func (s *server) streamThread(w http.ResponseWriter, r *http.Request) error {
 	return ts.serve(w, r)
 }
 
-// threadStream is one answer under way. Used by one goroutine.
+// threadStream is a response in progress. It is not safe for concurrent use.
 type threadStream struct {
 	s      *server
 	thread string
@@ -116,7 +116,7 @@ func (ts *threadStream) send(ctx context.Context, e *state.Entry) error {
 	return ts.err
 }
 
-// view is how the entry's run is looked at; nil for an entry between runs, and where nothing of runs is wanted.
+// view returns the view of the entry's run, or nil if the entry has no run or no mode shows runs.
 func (ts *threadStream) view(ctx context.Context, e *state.Entry) (*render.View, error) {
 	if e.RunID == "" || !ts.wants(threadRunModes) && !ts.wants(threadLifecycle) {
 		return nil, nil
@@ -129,7 +129,7 @@ func (ts *threadStream) view(ctx context.Context, e *state.Entry) (*render.View,
 	}
 	run, err := ts.s.svc.GetRun(ctx, adapter.RunRef{ThreadID: ts.thread, RunID: e.RunID})
 	if isNotFound(err) {
-		return nil, nil // deleted meanwhile
+		return nil, nil // deleted
 	}
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func (ts *threadStream) view(ctx context.Context, e *state.Entry) (*render.View,
 	return v, ts.s.tokensBefore(ctx, v, e)
 }
 
-// beyond writes what only a stream of the whole thread has: the end of a run, and the state after it or after an
+// beyond writes the frames that only a thread's stream has: the end of a run, and the state after it or after an
 // update.
 func (ts *threadStream) beyond(e *state.Entry, write func([]byte)) {
 	ended := e.Kind == mapping.KindEnd

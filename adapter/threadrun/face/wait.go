@@ -34,13 +34,13 @@ func (s *server) createRunAndWait(w http.ResponseWriter, r *http.Request) error 
 	return s.waitForRun(w, r, &started.Run, shape, q.cancel)
 }
 
-// joinRun answers with the values of a run that was started elsewhere.
+// joinRun responds with the values of a run that another request started.
 func (s *server) joinRun(w http.ResponseWriter, r *http.Request) error {
 	return s.joinRunAs(w, r, bareValues)
 }
 
-// joinRunAP is the Agent Protocol's; joinWithStatus the same under a thread, where its README reads the status at the
-// top.
+// joinRunAP serves the Agent Protocol's wait, joinRunWithStatus the one below a thread, which has the status at the top
+// according to its README.
 func (s *server) joinRunAP(w http.ResponseWriter, r *http.Request) error {
 	return s.joinRunAs(w, r, waitResponse)
 }
@@ -66,7 +66,7 @@ func (s *server) joinRunAs(w http.ResponseWriter, r *http.Request, shape waitSha
 	return s.waitForRun(w, r, run, shape, cancel)
 }
 
-// mayCancel refuses a reader that asks to cancel the run when it leaves, and may not cancel it.
+// mayCancel returns an error if the reader wants the run cancelled when it leaves but lacks the right.
 func mayCancel(r *http.Request, cancel bool) error {
 	if !cancel {
 		return nil
@@ -74,8 +74,8 @@ func mayCancel(r *http.Request, cancel bool) error {
 	return mapping.PrincipalOf(r.Context()).Need(mapping.RightRun)
 }
 
-// readerContext is the request's, which a reader that takes the run along may have ended by now: it is cancelled all
-// the same.
+// readerContext returns the context for reading the run. It is not cancelled with a request that cancels the run when
+// its client leaves: the client may have left already, and the run still has to be found.
 func readerContext(r *http.Request, cancel bool) context.Context {
 	if cancel {
 		return context.WithoutCancel(r.Context())
@@ -83,7 +83,7 @@ func readerContext(r *http.Request, cancel bool) context.Context {
 	return r.Context()
 }
 
-// waitShape is how the answer of a wait looks.
+// waitShape is the form of a wait's response.
 type waitShape int
 
 const (
@@ -92,11 +92,11 @@ const (
 	waitWithStatus                  // the same with a status at the top
 )
 
-// waitForRun waits for the run's end and answers what came of it. A client that leaves earlier cancels the run only if
-// it asked for that.
+// waitForRun waits for the run's end and responds with the result. If the client leaves earlier, the run is cancelled
+// only if cancel is true.
 func (s *server) waitForRun(w http.ResponseWriter, r *http.Request, run *mapping.Run, shape waitShape, cancel bool) error {
 	beat := &keepAlive{w: w}
-	defer beat.stop() // a beat after the handler returned would write to what is gone
+	defer beat.stop() // a beat must not write after the handler has returned
 	if shape == bareValues {
 		beat.start(s.waitBeat)
 	}
@@ -106,7 +106,7 @@ func (s *server) waitForRun(w http.ResponseWriter, r *http.Request, run *mapping
 		s.cancelAbandoned(r.Context(), adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, cancel)
 		stopping := adapter.Stopping(r.Context())
 		if stopping != nil && began {
-			panic(http.ErrAbortHandler) // white space alone would be taken for the whole answer
+			panic(http.ErrAbortHandler) // the client would take white space for a complete response
 		}
 		return stopping
 	}
@@ -125,7 +125,7 @@ func (s *server) waitForRun(w http.ResponseWriter, r *http.Request, run *mapping
 	return replyWait(w, run, end, shape)
 }
 
-// awaitEnd waits for the run's end.
+// awaitEnd waits for the run's end and returns its entry.
 func (s *server) awaitEnd(ctx context.Context, run *mapping.Run) (*state.Entry, error) {
 	ref := adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}
 	var last *state.Entry
@@ -141,8 +141,8 @@ func (s *server) awaitEnd(ctx context.Context, run *mapping.Run) (*state.Entry, 
 	return last, nil
 }
 
-// cancelAbandoned: the client has gone before the end. A bridge that shuts down ends its requests with a cause of its
-// own, which is no wish of the client's.
+// cancelAbandoned cancels the run of a client that left, if cancel is true. A bridge that shuts down ends its requests
+// with a cause of its own; the run then continues.
 func (s *server) cancelAbandoned(ctx context.Context, ref adapter.RunRef, cancel bool) {
 	if !cancel || ctx.Err() != nil && context.Cause(ctx) != context.Canceled {
 		return
@@ -153,7 +153,7 @@ func (s *server) cancelAbandoned(ctx context.Context, ref adapter.RunRef, cancel
 	}
 }
 
-// replyWait answers what came of a run.
+// replyWait responds with the result of a run.
 func replyWait(w http.ResponseWriter, run *mapping.Run, end *state.Entry, shape waitShape) error {
 	out, a := *end.Head.Outcome, newAnswer(w)
 	var err error
@@ -168,7 +168,7 @@ func replyWait(w http.ResponseWriter, run *mapping.Run, end *state.Entry, shape 
 	if err == nil {
 		a.sendRest()
 	}
-	return nil // an error means that the client has gone
+	return nil // an error means that the client is gone
 }
 
 func (a *answer) waitResponse(run *mapping.Run, end *state.Entry, shape waitShape) error {
@@ -195,7 +195,8 @@ func (a *answer) waitResponse(run *mapping.Run, end *state.Entry, shape waitShap
 	return nil
 }
 
-// ended is the run as its end event left it; reading it again would cost a query and could find it deleted.
+// ended returns the run with the result in its end event. Reading the run again would need a query, and it may be
+// deleted.
 func ended(run *mapping.Run, end *state.Entry) *mapping.Run {
 	left := *run
 	left.Status, left.Fault, left.CancelReason = end.Head.Outcome.Status, end.Head.Outcome.Fault, end.Head.Outcome.Reason
@@ -217,7 +218,7 @@ func bareBody(out mapping.Outcome, values json.RawMessage) []byte {
 	}
 }
 
-// stopped reports whether the run stopped at a question, or at a node of interrupt_before or interrupt_after.
+// stopped reports whether the run stopped with a question, or at a node of interrupt_before or interrupt_after.
 func stopped(out mapping.Outcome) bool {
 	return len(out.Interrupts) > 0 || out.Status == mapping.RunInterrupted && out.Reason == ""
 }

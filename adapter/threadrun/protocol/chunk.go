@@ -19,7 +19,7 @@ func (v *runView) chunk(e *state.Entry) {
 		v.task(ns, e.Data)
 	case name == channelTools:
 		v.tree.reachNode(v.out, ns)
-		tools{v.out}.frame(ns, e)
+		v.out.toolFrame(ns, e)
 	case name == channelValues || name == channelUpdates || name == channelCheckpoints:
 		if len(ns) > 0 { // at the root, other kinds of events have them
 			v.tree.reach(v.out, ns)

@@ -23,7 +23,9 @@ type Reply struct {
 // command is a command in progress.
 type command struct {
 	*params // of the command
-	subject
+	s       *Server
+	ctx     context.Context
+	thread  string
 	header  http.Header // of the request; nil on a WebSocket
 	id      json.RawMessage
 	method  string
@@ -77,7 +79,7 @@ func (s *Server) Command(ctx context.Context, thread string, header http.Header,
 // read reads the envelope {id, method, params} and checks the caller's right. With an error it returns as much of the
 // command as could be read, since its id identifies the refusal.
 func (s *Server) read(ctx context.Context, thread string, raw json.RawMessage) (*command, error) {
-	c := &command{subject: subject{s, ctx, thread}, ignored: http.Header{}}
+	c := &command{s: s, ctx: ctx, thread: thread, ignored: http.Header{}}
 	if len(raw) == 0 {
 		return c, malformed()
 	}

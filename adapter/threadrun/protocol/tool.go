@@ -16,28 +16,26 @@ const (
 	toolError    = "tool-error"
 )
 
-// tools emits the events of tool calls.
-type tools struct{ *emitter }
-
-// frame handles a frame of the stream mode "tools", which has other names (langgraph-api, session/event-normalizers).
-func (t tools) frame(ns []string, e *state.Entry) {
+// toolFrame translates a frame of the stream mode "tools", which has other names for the events (langgraph-api,
+// session/event-normalizers).
+func (out *emitter) toolFrame(ns []string, e *state.Entry) {
 	id := callID(e.Data)
 	if id == "" {
-		id = t.at.id()
+		id = out.at.id()
 	}
 	switch rawjson.GetText(e.Data, "event") {
 	case "on_tool_start", toolStarted:
-		t.starts(ns, id, cmp.Or(rawjson.GetText(e.Data, "name"), either(e.Data, "tool_name")), member(e.Data, "input"))
+		out.startTool(ns, id, cmp.Or(rawjson.GetText(e.Data, "name"), either(e.Data, "tool_name")), member(e.Data, "input"))
 	case "on_tool_end", toolFinished:
-		t.ends(ns, id, member(e.Data, "output"))
+		out.endTool(ns, id, member(e.Data, "output"))
 	case "on_tool_error", toolError:
-		t.fails(ns, id, e.Data)
+		out.failTool(ns, id, e.Data)
 	case "on_tool_event":
-		t.says(ns, id, plain(member(e.Data, "data")))
+		out.toolText(ns, id, plain(member(e.Data, "data")))
 	case toolDelta:
-		t.says(ns, id, plain(member(e.Data, "delta")))
+		out.toolText(ns, id, plain(member(e.Data, "delta")))
 	default:
-		t.says(ns, id, string(e.Data))
+		out.toolText(ns, id, string(e.Data))
 	}
 }
 
@@ -46,12 +44,12 @@ func callID(data json.RawMessage) string {
 	return cmp.Or(either(data, "tool_call_id"), rawjson.GetText(data, "id"))
 }
 
-// either returns a string member by its name in either spelling.
+// either returns the text under a name in either spelling.
 func either(data json.RawMessage, name string) string {
 	return cmp.Or(rawjson.GetText(data, name), rawjson.GetText(data, camelNames[name]))
 }
 
-// plain returns the text of a string, and any other value as JSON.
+// plain returns the text of a string, and the JSON of any other value.
 func plain(v json.RawMessage) string {
 	if rawjson.Kind(v) == '"' {
 		return rawjson.TextOf(v)
@@ -62,50 +60,50 @@ func plain(v json.RawMessage) string {
 	return string(v)
 }
 
-func (t tools) starts(ns []string, id, name string, input json.RawMessage) {
-	t.send(channelTools, ns, func(w *writer) {
+func (out *emitter) startTool(ns []string, id, name string, input json.RawMessage) {
+	out.send(channelTools, ns, func(w *writer) {
 		w.open().text("event", toolStarted).text("tool_call_id", id).text("tool_name", cmp.Or(name, "tool"))
 		w.raw("input", input).close()
 	})
 }
 
-func (t tools) says(ns []string, id, text string) {
-	t.send(channelTools, ns, func(w *writer) {
+func (out *emitter) toolText(ns []string, id, text string) {
+	out.send(channelTools, ns, func(w *writer) {
 		w.open().text("event", toolDelta).text("tool_call_id", id).text("delta", text).close()
 	})
 }
 
-func (t tools) ends(ns []string, id string, output json.RawMessage) {
-	t.send(channelTools, ns, func(w *writer) {
+func (out *emitter) endTool(ns []string, id string, output json.RawMessage) {
+	out.send(channelTools, ns, func(w *writer) {
 		w.open().text("event", toolFinished).text("tool_call_id", id).raw("output", output).close()
 	})
 }
 
-func (t tools) fails(ns []string, id string, data json.RawMessage) {
+func (out *emitter) failTool(ns []string, id string, data json.RawMessage) {
 	fault := member(data, "error")
 	text := cmp.Or(rawjson.GetText(fault, "message"), rawjson.GetText(data, "message"))
 	if text == "" {
 		text = plain(fault)
 	}
-	t.send(channelTools, ns, func(w *writer) {
+	out.send(channelTools, ns, func(w *writer) {
 		w.open().text("event", toolError).text("tool_call_id", id).text("message", text).close()
 	})
 }
 
-// tell writes the calls and results in a message of a task/step agent, which has no frames for them.
-func (t tools) tell(ns []string, message json.RawMessage) {
+// toolCalls emits the calls or the result in a message of a task/step agent, which sends no frames for them.
+func (out *emitter) toolCalls(ns []string, message json.RawMessage) {
 	for _, call := range rawjson.ElementsOf(member(message, "tool_calls")) {
-		t.starts(ns, rawjson.GetText(call, "id"), rawjson.GetText(call, "name"), member(call, "args"))
+		out.startTool(ns, rawjson.GetText(call, "id"), rawjson.GetText(call, "name"), member(call, "args"))
 	}
 	if rawjson.GetText(message, "type") != "tool" {
 		return
 	}
 	id := rawjson.GetText(message, "tool_call_id")
 	if rawjson.GetText(message, "status") == "error" {
-		t.send(channelTools, ns, func(w *writer) {
+		out.send(channelTools, ns, func(w *writer) {
 			w.open().text("event", toolError).text("tool_call_id", id).text("message", plain(member(message, "content"))).close()
 		})
 		return
 	}
-	t.ends(ns, id, member(message, "content"))
+	out.endTool(ns, id, member(message, "content"))
 }

@@ -85,7 +85,7 @@ func (tr *transcript) say(out *emitter, ns []string, update json.RawMessage, cal
 		m.addChunk(out, raw)
 		tr.finish(out, m)
 		if calls {
-			tools{out}.tell(ns, raw)
+			out.toolCalls(ns, raw)
 		}
 	}
 }

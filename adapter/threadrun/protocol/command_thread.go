@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -9,15 +8,9 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// subject is the thread of a command in its current state.
-type subject struct {
-	s      *Server
-	ctx    context.Context
-	thread string
-}
-
-// asker returns the run that asked the questions, or nil. Questions of several agents cannot be answered by one run.
-func (c *subject) asker(questions []mapping.Interrupt) (*mapping.Run, error) {
+// asker returns the run that asked the questions, or nil if none is found. One run cannot answer questions of several
+// agents.
+func (c *command) asker(questions []mapping.Interrupt) (*mapping.Run, error) {
 	runs, err := c.askers(questions)
 	if err != nil || len(runs) == 0 {
 		return nil, err
@@ -28,21 +21,21 @@ func (c *subject) asker(questions []mapping.Interrupt) (*mapping.Run, error) {
 	return &runs[0], nil
 }
 
-// askedBy reports whether the agent asked one of the questions. A question whose run was deleted may be of any agent.
-func (c *subject) askedBy(agent string, questions []mapping.Interrupt) (bool, error) {
+// askedBy reports whether one of the questions may be the agent's. A question whose run is gone may be any agent's.
+func (c *command) askedBy(agent string, questions []mapping.Interrupt) (bool, error) {
 	runs, err := c.askers(questions)
 	return len(runs) == 0 || slices.ContainsFunc(runs, func(r mapping.Run) bool { return r.Agent == agent }), err
 }
 
-// askers returns the runs that asked the questions, if they exist. A question of an older version does not name its
-// run. Then it is the newest run that ended with a question.
-func (c *subject) askers(questions []mapping.Interrupt) (found []mapping.Run, err error) {
+// askers returns the runs that asked the questions, without deleted ones. A question of a thread of an older version
+// does not name its run; then it is the newest run that ended with a question.
+func (c *command) askers(questions []mapping.Interrupt) (found []mapping.Run, err error) {
 	for _, q := range questions {
 		if q.Run == "" {
 			return adapter.All(c.s.Service.ListRuns(c.ctx, mapping.RunQuery{ThreadID: c.thread, Status: []mapping.RunStatus{mapping.RunInterrupted}, Limit: 1}))
 		}
 		run, err := c.s.Service.GetRun(c.ctx, adapter.RunRef{ThreadID: c.thread, RunID: q.Run})
-		if isNotFound(err) { // deleted in the meantime
+		if isNotFound(err) { // it was deleted
 			continue
 		}
 		if err != nil {
@@ -53,13 +46,13 @@ func (c *subject) askers(questions []mapping.Interrupt) (found []mapping.Run, er
 	return found, nil
 }
 
-// severalAgents reports whether the runs have different agents or settings.
+// severalAgents reports whether the runs belong to several agents, or to one agent with different settings.
 func severalAgents(runs []mapping.Run) bool {
 	return slices.ContainsFunc(runs, func(r mapping.Run) bool { return r.AssistantID != runs[0].AssistantID })
 }
 
-// questions returns the open questions of the thread, or none if it does not exist.
-func (c *subject) questions() ([]mapping.Interrupt, error) {
+// questions returns the thread's open questions. There are none if the thread does not exist.
+func (c *command) questions() ([]mapping.Interrupt, error) {
 	found, _, err := c.s.Service.SearchThreads(c.ctx, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{IDs: []string{c.thread}, Limit: 1}, NoValues: true})
 	if err != nil {
 		return nil, err
@@ -73,8 +66,8 @@ func (c *subject) questions() ([]mapping.Interrupt, error) {
 	return nil, nil
 }
 
-// newest returns the thread's newest run, or no_such_run.
-func (c *subject) newest() (*mapping.Run, error) {
+// newest returns the thread's newest run. It is an error if there is none.
+func (c *command) newest() (*mapping.Run, error) {
 	list, err := adapter.All(c.s.Service.ListRuns(c.ctx, mapping.RunQuery{ThreadID: c.thread, Limit: 1}))
 	if err == nil && len(list) == 0 {
 		err = mapping.Errorf(mapping.NotFound, mapping.CodeRunNotFound, "The thread has had no run; send run.start first.")
@@ -85,8 +78,8 @@ func (c *subject) newest() (*mapping.Run, error) {
 	return &list[0], nil
 }
 
-// runOr returns the run with an id, or the thread's newest one.
-func (c *subject) runOr(id string) (*mapping.Run, error) {
+// runOr returns the run with an id, or the thread's newest one if id is "".
+func (c *command) runOr(id string) (*mapping.Run, error) {
 	if id == "" {
 		return c.newest()
 	}
