@@ -16,7 +16,6 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/agent"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/verdict"
 )
 
 // scripted is a server of the protocol that has its files from the first.
@@ -109,9 +108,9 @@ func against(t *testing.T, h http.Handler, o Options) Options {
 	return o
 }
 
-func python(t *testing.T, named string, limit time.Duration) *verdict.Python {
+func python(t *testing.T, named string, limit time.Duration) *Python {
 	t.Helper()
-	p, err := verdict.NewPython(named, verdict.Limits{Time: limit, Memory: 2 << 30})
+	p, err := NewPython(named, PythonLimits{Time: limit, Memory: 2 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}

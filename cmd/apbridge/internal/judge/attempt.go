@@ -16,7 +16,6 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/agent"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/verdict"
 	"github.com/apbridge/apbridge/mapping/credential"
 )
 
@@ -142,22 +141,22 @@ func (a *attempt) judge(ctx context.Context) error {
 	return err
 }
 
-func (a *attempt) verdict(ctx context.Context, w *verdict.Workspace) verdict.Verdict {
+func (a *attempt) verdict(ctx context.Context, w *workspace) verdict {
 	if a.challenge.Ground.Eval.Type == challenge.ByModel {
-		return a.Python.JudgeByModel(ctx, a.Model, a.challenge, w)
+		return a.Python.judgeByModel(ctx, a.Model, a.challenge, w)
 	}
-	return a.Python.Judge(ctx, a.challenge, w)
+	return a.Python.judge(ctx, a.challenge, w)
 }
 
 // workspace is where the agent's files go: of those that are kept, each try has a folder of its own.
-func (a *attempt) workspace() (*verdict.Workspace, error) {
+func (a *attempt) workspace() (*workspace, error) {
 	if a.Keep == "" {
-		return verdict.NewWorkspace("")
+		return newWorkspace("")
 	}
 	folder := filepath.Join(a.Keep, a.folder())
-	w, err := verdict.NewWorkspace(folder)
+	w, err := newWorkspace(folder)
 	for n := 2; errors.Is(err, fs.ErrExist); n++ { // a challenge of a similar name
-		w, err = verdict.NewWorkspace(fmt.Sprintf("%s~%d", folder, n))
+		w, err = newWorkspace(fmt.Sprintf("%s~%d", folder, n))
 	}
 	return w, err
 }
@@ -173,7 +172,7 @@ func (a *attempt) folder() string {
 
 // fetch downloads what the task has, also after a time limit: what is there counts. All together may take as long as
 // one request: an agent that is slow with each of a thousand files would never end else.
-func (a *attempt) fetch(ctx context.Context, w *verdict.Workspace) error {
+func (a *attempt) fetch(ctx context.Context, w *workspace) error {
 	ctx, stop := context.WithTimeoutCause(ctx, a.Agent.Patience, agent.ErrNoAnswer)
 	defer stop()
 	list, err := a.Agent.Artifacts(ctx, a.TaskID, maxFiles)

@@ -14,7 +14,6 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/agent"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/verdict"
 )
 
 // Options are what is run against which agent.
@@ -27,8 +26,8 @@ type Options struct {
 	Parallel   int           // challenges at a time, from 1
 	Cutoff     time.Duration // replaces the challenges' own time limits, above 0
 	Keep       string        // folder that is there, for the agent's files; "" keeps none
-	Python     *verdict.Python
-	Model      verdict.Model // judges challenges of type llm; nil is none
+	Python     *Python
+	Model      Model // judges challenges of type llm; nil is none
 	// Bridge: Agent is a bridge, whose threads tell what each task took.
 	Bridge bool
 	// Threads is the address under which people find a task's thread by its id; "" for none.
@@ -153,7 +152,7 @@ func (r *run) missing(ctx context.Context, c challenge.Challenge) string {
 	if c.Ground.Eval.Type == challenge.ByModel && r.Model == nil {
 		return "a model would have to judge this (ground.eval.type is llm), and none is configured (--grader-url)"
 	}
-	return r.Python.Missing(ctx, c.Ground.Eval.Type)
+	return r.Python.missing(ctx, c.Ground.Eval.Type)
 }
 
 // tries makes the tries of one challenge, unless it is missing something.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/verdict"
 )
 
 // limited is an interpreter whose programs have a quarter of a gigabyte and a time.
@@ -19,7 +18,7 @@ func limited(t *testing.T, named string, limit time.Duration) Options {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("python3 is not installed")
 	}
-	p, err := verdict.NewPython(named, verdict.Limits{Time: limit, Memory: 256 << 20})
+	p, err := NewPython(named, PythonLimits{Time: limit, Memory: 256 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,16 +63,16 @@ func TestPytestLimits(t *testing.T) {
 			continue
 		}
 		o := limited(t, interpreter, 5*time.Minute)
-		if missing := o.Python.Missing(t.Context(), "pytest"); missing != "" {
+		if missing := o.Python.missing(t.Context(), "pytest"); missing != "" {
 			t.Skip(missing)
 		}
-		w, err := verdict.NewWorkspace("")
+		w, err := newWorkspace("")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer w.Close()
 		c := loaded(t, "data.json", data(`{"files":[],"eval":{"type":"pytest"}}`), "custom_python/test_a.py", "def test():\n  exec("+quoted(x.program)+")\n")[0]
-		if v := limited(t, interpreter, x.limit).Python.Judge(t.Context(), c, w); v.Status != report.Failed || !strings.Contains(v.Reason, says) {
+		if v := limited(t, interpreter, x.limit).Python.judge(t.Context(), c, w); v.Status != report.Failed || !strings.Contains(v.Reason, says) {
 			t.Errorf("%s: %q, want %q\n%s", v.Status, v.Reason, says, v.Output)
 		}
 	}

@@ -8,20 +8,19 @@ import (
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/verdict"
 	"github.com/google/go-cmp/cmp"
 )
 
 // lengths grades a text by its length in percent, and gives none to one that is too long.
 type lengths struct{ asked []string }
 
-func (l *lengths) Grade(_ context.Context, _ challenge.Challenge, text string) (verdict.Grade, error) {
+func (l *lengths) Grade(_ context.Context, _ challenge.Challenge, text string) (Grade, error) {
 	l.asked = append(l.asked, text)
 	tokens := int64(len(text))
 	if len(text) > 100 {
-		return verdict.Grade{Tokens: &tokens}, errors.New("the grader answered what is none")
+		return Grade{Tokens: &tokens}, errors.New("the grader answered what is none")
 	}
-	return verdict.Grade{Share: float64(len(text)) / 100, Words: "so many", Tokens: &tokens}, nil
+	return Grade{Share: float64(len(text)) / 100, Words: "so many", Tokens: &tokens}, nil
 }
 
 const forModel = `{"files":[".txt"],"eval":{"type":"llm","scoring":"percentage","template":"rubric"}}`

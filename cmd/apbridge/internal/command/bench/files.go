@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/progress"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
 )
 
@@ -68,7 +67,7 @@ func (b *benchFiles) add(t *report.Target, ofEvents bool) {
 		b.reports = append(b.reports, t)
 		return
 	}
-	b.lines, b.watch = t, progress.Lines(t)
+	b.lines, b.watch = t, report.EventLines(t)
 }
 
 // distinct refuses two flags with one file, in which only the last report would be left. Pipes and devices take

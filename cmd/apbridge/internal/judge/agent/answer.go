@@ -1,8 +1,11 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/url"
 	"path"
 	"strings"
 )
@@ -105,4 +108,107 @@ func (a Artifact) Path() string {
 		return rel
 	}
 	return path.Join(strings.TrimPrefix(*a.Folder, "/"), a.FileName)
+}
+
+// Usage is what a task took, as far as the agent says; nil is unknown.
+type Usage struct {
+	Tokens *int64   `json:"tokens,omitempty"` // of models, in and out
+	Cost   *float64 `json:"cost,omitempty"`   // in dollars, as AutoGPT counts
+}
+
+// Add adds what a step says: AutoGPT's task_total_cost, or task_cumulative_cost, is that of the task so far;
+// usage_metadata (LangChain, UsageMetadata) is that of one message.
+func (u *Usage) Add(additional json.RawMessage) {
+	var said struct {
+		Total      *float64 `json:"task_total_cost"`
+		Cumulative *float64 `json:"task_cumulative_cost"`
+	}
+	if json.Unmarshal(additional, &said) == nil {
+		for _, cost := range []*float64{said.Cumulative, said.Total} {
+			if cost != nil {
+				u.Cost = cost
+			}
+		}
+	}
+	var value any
+	if json.Unmarshal(additional, &value) == nil {
+		u.addTokens(tokensIn(value))
+	}
+}
+
+func (u *Usage) addTokens(n int64, found bool) {
+	if !found {
+		return
+	}
+	if u.Tokens != nil {
+		n += *u.Tokens
+	}
+	u.Tokens = &n
+}
+
+// tokensIn adds up every usage_metadata in a value.
+func tokensIn(v any) (sum int64, found bool) {
+	add := func(n int64, ok bool) { sum, found = sum+n, found || ok }
+	switch v := v.(type) {
+	case []any:
+		for _, each := range v {
+			add(tokensIn(each))
+		}
+	case map[string]any:
+		for key, each := range v {
+			if of, ok := each.(map[string]any); ok && key == "usage_metadata" {
+				add(tokensOf(of))
+				continue
+			}
+			add(tokensIn(each))
+		}
+	}
+	return sum, found
+}
+
+func tokensOf(usage map[string]any) (int64, bool) {
+	number := func(key string) float64 { n, _ := usage[key].(float64); return n }
+	if n := number("total_tokens"); n > 0 {
+		return int64(n), true
+	}
+	n := number("input_tokens") + number("output_tokens")
+	return int64(n), n > 0
+}
+
+// Root returns the server's URL without the path to one of a bridge's agents.
+func (c *Client) Root() string {
+	root, _, _ := strings.Cut(c.Base, "/agents/")
+	return root
+}
+
+// Probe asks for the tasks, which every server of version 1 lists. The error is *Refused for an answer that is not 2xx.
+func (c *Client) Probe(ctx context.Context) error {
+	var list struct {
+		Tasks []json.RawMessage `json:"tasks"`
+	}
+	return c.call(ctx, http.MethodGet, c.tasks(), nil, &list)
+}
+
+// IsBridge reports whether a server of version 1 has threads, too, by GET /info.
+func (c *Client) IsBridge(ctx context.Context) bool {
+	var info struct {
+		Flags struct {
+			Assistants bool `json:"assistants"`
+		} `json:"flags"`
+	}
+	return c.call(ctx, http.MethodGet, c.Root()+"/info", nil, &info) == nil && info.Flags.Assistants
+}
+
+// ThreadUsage reads the tokens of a task from its thread: a bridge has both under one id, and a thread's messages say
+// what each took. Without a thread, or where nothing is said, it is unknown.
+func (c *Client) ThreadUsage(ctx context.Context, task string) (u Usage) {
+	var state struct {
+		Values struct {
+			Messages []any `json:"messages"`
+		} `json:"values"`
+	}
+	if err := c.call(ctx, http.MethodGet, c.Root()+"/threads/"+url.PathEscape(task)+"/state", nil, &state); err == nil {
+		u.addTokens(tokensIn(any(state.Values.Messages)))
+	}
+	return u
 }

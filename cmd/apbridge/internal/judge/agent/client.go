@@ -13,9 +13,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
+	"mime/multipart"
 	"net/http"
+	"net/textproto"
 	"net/url"
+	"path"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -194,4 +199,83 @@ type Refused struct {
 
 func (e *Refused) Error() string {
 	return fmt.Sprintf("%s %s answered %d: %s", e.Method, e.Address, e.Status, e.Text)
+}
+
+// Address reads a server's address, also with the protocol's paths after it, and returns it without them:
+// http://host:port, with /agents/NAME for one agent of a bridge.
+func Address(text string) (string, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return "", fmt.Errorf("%q is no URL of a server, as http://127.0.0.1:8080 is", text)
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return "", fmt.Errorf("%q has more than a host and a path, which would not be sent; a key goes into BENCHMARK_KEY", u.Redacted())
+	}
+	base := strings.TrimRight(u.Scheme+"://"+u.Host+u.Path, "/")
+	for _, tail := range []string{"/tasks", "/agent", "/ap/v1"} {
+		base = strings.TrimSuffix(base, tail)
+	}
+	return base, nil
+}
+
+// Agents returns the names of a bridge's agents, each a server of version 1 below /agents/NAME. A server that is no
+// bridge, or lists no agents, has none.
+func (c *Client) Agents(ctx context.Context) (names []string) {
+	var list []struct {
+		ID string `json:"agent_id"`
+	}
+	if !c.IsBridge(ctx) || c.call(ctx, http.MethodPost, c.Root()+"/agents/search", []byte(`{"limit":1000}`), &list) != nil {
+		return nil
+	}
+	for _, a := range list {
+		names = append(names, a.ID)
+	}
+	slices.Sort(names)
+	if len(names) > 0 && !c.serves(ctx, names[0]) {
+		return nil // servers of the LangChain Agent Protocol list agents, too
+	}
+	return names
+}
+
+func (c *Client) serves(ctx context.Context, name string) bool {
+	one := *c
+	one.Base = c.Root() + "/agents/" + name
+	return one.Probe(ctx) == nil
+}
+
+// Upload sends a file: the folder it belongs into first, unless it is the root, then its bytes, with the name
+// percent-encoded as agbenchmark does, and also in the form of RFC 5987 if that changes it.
+func (c *Client) Upload(ctx context.Context, task, at string, content []byte) error {
+	var form bytes.Buffer
+	w := multipart.NewWriter(&form)
+	if err := writeForm(w, at, content); err != nil {
+		return err
+	}
+	_, err := c.read(ctx, request{http.MethodPost, c.task(task) + "/artifacts", w.FormDataContentType(), form.Bytes()})
+	return err
+}
+
+func writeForm(w *multipart.Writer, at string, content []byte) error {
+	folder, name := path.Split(at)
+	if folder != "" {
+		if err := w.WriteField("relative_path", strings.TrimSuffix(folder, "/")); err != nil {
+			return err
+		}
+	}
+	kind := mime.TypeByExtension(path.Ext(name))
+	if kind == "" {
+		kind = "application/octet-stream"
+	}
+	disposition := `form-data; name="file"; filename="` + url.PathEscape(name) + `"`
+	if url.PathEscape(name) != name {
+		disposition += "; filename*=UTF-8''" + url.PathEscape(name)
+	}
+	part, err := w.CreatePart(textproto.MIMEHeader{"Content-Type": {kind}, "Content-Disposition": {disposition}})
+	if err != nil {
+		return err
+	}
+	if _, err := part.Write(content); err != nil {
+		return err
+	}
+	return w.Close()
 }

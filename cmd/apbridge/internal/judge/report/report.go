@@ -4,6 +4,8 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"time"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/agent"
@@ -148,4 +150,100 @@ func orOther[N any](a, b *N) *N {
 // then. Skipped tries do not count.
 func (r Report) Whole() bool {
 	return r.Count(Failed) == 0 && !r.Interrupted && len(r.Faults) == 0
+}
+
+// The kinds of Event.
+const (
+	EventBegin     = "begin"     // once, with Target and Of
+	EventFault     = "fault"     // a file that is no challenge
+	EventChallenge = "challenge" // a try begins
+	EventTask      = "task"      // the agent made a task
+	EventUpload    = "upload"    // a file is sent
+	EventAsk       = "ask"       // a step is asked for
+	EventStep      = "step"      // a step was answered
+	EventJudge     = "judge"     // files are brought and judged
+	EventResult    = "result"    // a try ended
+	EventStop      = "stop"      // Ctrl-C: at most once
+	EventEnd       = "end"       // once
+)
+
+// Event is something that happened while challenges ran.
+type Event struct {
+	Time      time.Time        `json:"time"`
+	Kind      string           `json:"event"`
+	Target    string           `json:"target,omitempty"`
+	Of        int              `json:"of,omitempty"` // tries in all
+	Challenge string           `json:"challenge,omitempty"`
+	Attempt   int              `json:"attempt,omitempty"`
+	Step      int              `json:"step,omitempty"` // from 1
+	Text      string           `json:"text,omitempty"` // a step's output, a file, a task's id
+	Last      bool             `json:"last,omitempty"`
+	Result    *Attempt         `json:"result,omitempty"`
+	Fault     *challenge.Fault `json:"fault,omitempty"`
+	Summary   *Summary         `json:"summary,omitempty"`
+}
+
+// Summary is a report in numbers.
+type Summary struct {
+	Passed      int      `json:"passed"`
+	Failed      int      `json:"failed"`
+	Skipped     int      `json:"skipped"`
+	NotJudged   int      `json:"not_judged"`
+	Faults      int      `json:"faults"`
+	Rate        float64  `json:"rate"`
+	Low         float64  `json:"rate_low"` // of the 95 % interval
+	High        float64  `json:"rate_high"`
+	Flaky       []string `json:"flaky,omitempty"`
+	Seconds     float64  `json:"seconds"`
+	Tokens      *int64   `json:"tokens,omitempty"`
+	Cost        *float64 `json:"cost,omitempty"`
+	Grader      *int64   `json:"grader_tokens,omitempty"` // apart from Tokens
+	Interrupted bool     `json:"interrupted,omitempty"`
+}
+
+// Summary returns the report in numbers.
+func (r Report) Summary() Summary {
+	low, high := r.Rate().Interval()
+	u := r.Usage()
+	return Summary{
+		Passed: r.Count(Passed), Failed: r.Count(Failed), Skipped: r.Count(Skipped), NotJudged: r.Count(NotJudged), Faults: len(r.Faults),
+		Rate: r.Rate().Share(), Low: low, High: high, Flaky: r.Flaky(), Seconds: r.Seconds, Tokens: u.Tokens, Cost: u.Cost, Grader: r.GraderTokens(), Interrupted: r.Interrupted,
+	}
+}
+
+// Rate is how many of some tries passed.
+type Rate struct{ Passed, Of int }
+
+// Share returns the rate as a number from 0 to 1; 0 where there are no tries.
+func (r Rate) Share() float64 {
+	if r.Of == 0 {
+		return 0
+	}
+	return float64(r.Passed) / float64(r.Of)
+}
+
+func (r Rate) always() bool { return r.Of > 0 && r.Passed == r.Of }
+
+func (r Rate) never() bool { return r.Of > 0 && r.Passed == 0 }
+
+// Interval returns the bounds of the true rate with a confidence of 95 %, by E. B. Wilson's score interval (Journal of
+// the American Statistical Association 22, 1927). Of no tries it is 0 to 1.
+func (r Rate) Interval() (low, high float64) {
+	if r.Of == 0 {
+		return 0, 1
+	}
+	const z = 1.959964 // of the normal distribution, for 95 %
+	n, p := float64(r.Of), r.Share()
+	middle := p + z*z/(2*n)
+	half := z * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
+	scale := 1 + z*z/n
+	return max(0, (middle-half)/scale), min(1, (middle+half)/scale)
+}
+
+func (r Rate) String() string {
+	if r.Of == 0 {
+		return "none was judged"
+	}
+	low, high := r.Interval()
+	return fmt.Sprintf("%d of %d (%.0f %%, 95 %% interval %.0f to %.0f %%)", r.Passed, r.Of, 100*r.Share(), 100*low, 100*high)
 }

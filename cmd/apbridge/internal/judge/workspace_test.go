@@ -1,4 +1,4 @@
-package verdict
+package judge
 
 import (
 	"io"
@@ -16,7 +16,7 @@ func FuzzWorkspace(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name string) {
 		above := t.TempDir()
-		w, err := NewWorkspace(filepath.Join(above, "w"))
+		w, err := newWorkspace(filepath.Join(above, "w"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func TestLinksStayInside(t *testing.T) {
 	if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w, err := NewWorkspace("")
+	w, err := newWorkspace("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestLinksStayInside(t *testing.T) {
 func TestCloseRemovesLockedFolders(t *testing.T) {
 	t.Parallel()
 	heedLocks(t)
-	w, err := NewWorkspace("")
+	w, err := newWorkspace("")
 	if err != nil {
 		t.Fatal(err)
 	}

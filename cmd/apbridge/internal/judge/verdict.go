@@ -3,7 +3,7 @@
 //
 // The rules are those of agbenchmark's BuiltinChallenge (agbenchmark/challenges/builtin.py): a challenge is passed when
 // one of the files named is as it should be.
-package verdict
+package judge
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 const maxText = 64 << 20
 
 // Verdict is how the work of one try was judged.
-type Verdict struct {
+type verdict struct {
 	Status report.Status // Passed, Failed or NotJudged
 	Reason string        // one line; "" when passed
 	Files  []report.File
@@ -29,10 +29,10 @@ type Verdict struct {
 	GraderTokens *int64
 }
 
-func failed(reason string) Verdict { return Verdict{Status: report.Failed, Reason: reason} }
+func failed(reason string) verdict { return verdict{Status: report.Failed, Reason: reason} }
 
 // Judge judges a workspace, for a challenge of any type but llm. It adds the challenge's custom_python to it.
-func (p *Python) Judge(ctx context.Context, c challenge.Challenge, w *Workspace) Verdict {
+func (p *Python) judge(ctx context.Context, c challenge.Challenge, w *workspace) verdict {
 	outputs, err := p.outputs(ctx, c, w)
 	if err != nil {
 		return failed(err.Error())
@@ -45,7 +45,7 @@ func (p *Python) Judge(ctx context.Context, c challenge.Challenge, w *Workspace)
 }
 
 // noneOf is why there is nothing to judge, if there is not.
-func noneOf(c challenge.Challenge, w *Workspace) string {
+func noneOf(c challenge.Challenge, w *workspace) string {
 	return "no file to judge: none ends with " + strings.Join(c.Ground.Files, " or ") + "; " + w.inventory()
 }
 
@@ -57,7 +57,7 @@ type output struct {
 }
 
 // add counts one output: one that is as it should be is enough.
-func (v *Verdict) add(out output, g challenge.Ground) {
+func (v *verdict) add(out output, g challenge.Ground) {
 	why := complaint(g, out)
 	f := report.File{Source: out.source, Passed: why == "", Reason: why}
 	if why != "" {
@@ -76,7 +76,7 @@ func (v *Verdict) add(out output, g challenge.Ground) {
 }
 
 // outputs gathers what is judged.
-func (p *Python) outputs(ctx context.Context, c challenge.Challenge, w *Workspace) ([]output, error) {
+func (p *Python) outputs(ctx context.Context, c challenge.Challenge, w *workspace) ([]output, error) {
 	for _, f := range c.Python {
 		if err := w.Write(f.Path, func(to io.Writer) error { _, err := to.Write(f.Content); return err }); err != nil {
 			return nil, err
@@ -102,7 +102,7 @@ func (p *Python) outputs(ctx context.Context, c challenge.Challenge, w *Workspac
 	return list, nil
 }
 
-func (p *Python) output(ctx context.Context, c challenge.Challenge, w *Workspace, at string) (output, error) {
+func (p *Python) output(ctx context.Context, c challenge.Challenge, w *workspace, at string) (output, error) {
 	if c.Ground.Eval.Type == challenge.ByOutput {
 		return p.run(ctx, w.dir, at, at), nil
 	}
@@ -151,4 +151,67 @@ func excerpt(text string) string {
 		text += "\n…"
 	}
 	return text
+}
+
+// Model grades texts.
+type Model interface {
+	// Grade grades how well a text does what a challenge of type llm wants. The error says in a sentence why there is
+	// no grade. Safe for concurrent use.
+	Grade(ctx context.Context, c challenge.Challenge, text string) (Grade, error)
+}
+
+// Grade is what a model gave.
+type Grade struct {
+	Share  float64 // of the best score, from 0 to 1
+	Words  string  // as "70 of 100"
+	Tokens *int64  // of the model, in and out; nil is unknown
+}
+
+// The longest question to a model, in bytes, and the share of the best score that is still too little; the second is
+// agbenchmark's.
+const (
+	maxGraded  = 256 << 10
+	notYetGood = 0.9
+)
+
+// JudgeByModel has a model look at a workspace, at all files of the challenge together, as agbenchmark does. It adds
+// the challenge's custom_python to it.
+//
+// Where the model gives no score, nothing is known of the agent, so the challenge is not judged; agbenchmark fails it.
+func (p *Python) judgeByModel(ctx context.Context, m Model, c challenge.Challenge, w *workspace) verdict {
+	outputs, err := p.outputs(ctx, c, w)
+	if err != nil {
+		return failed(err.Error())
+	}
+	if len(outputs) == 0 {
+		return failed(noneOf(c, w))
+	}
+	var sources, texts []string
+	for _, out := range outputs {
+		sources, texts = append(sources, out.source), append(texts, out.text)
+	}
+	file := report.File{Source: strings.Join(sources, ", "), Excerpt: excerpt(texts[0])}
+	text := strings.Join(texts, "\n")
+	if len(text) > maxGraded {
+		file.Reason = fmt.Sprintf("more than the %d KiB that a model is asked to grade", maxGraded>>10)
+		return verdict{Status: report.NotJudged, Reason: file.Source + ": " + file.Reason, Files: []report.File{file}}
+	}
+	grade, err := m.Grade(ctx, c, text)
+	return graded(file, grade, err)
+}
+
+// graded is what a grade makes of the files.
+func graded(file report.File, grade Grade, err error) verdict {
+	v := verdict{Status: report.Passed, GraderTokens: grade.Tokens}
+	switch {
+	case err != nil:
+		v.Status, v.Reason, file.Reason = report.NotJudged, err.Error(), err.Error()
+	case grade.Share <= notYetGood:
+		file.Reason = fmt.Sprintf("the grader gave %s; more than %.0f %% are needed", grade.Words, 100*notYetGood)
+		v.Status, v.Reason = report.Failed, file.Source+": "+file.Reason
+	default:
+		file.Passed, file.Excerpt = true, ""
+	}
+	v.Files = []report.File{file}
+	return v
 }

@@ -1,4 +1,4 @@
-package verdict
+package judge
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ const (
 )
 
 // Limits bound one program that is judged.
-type Limits struct {
+type PythonLimits struct {
 	Time time.Duration
 	// Memory is how many bytes of address space it and each of its children may have. It holds on systems with a POSIX
 	// shell whose ulimit knows -v (Linux); 0 is no limit.
@@ -36,13 +36,13 @@ type Limits struct {
 // sandbox: a program may read this machine's files and use its network. Safe for concurrent use.
 type Python struct {
 	path   string // "" is none
-	limits Limits
+	limits PythonLimits
 	shell  string // that sets the limit of memory; "" is none
 }
 
 // NewPython finds the interpreter. One that was named must be there; without python3 the challenges that need it are
 // skipped.
-func NewPython(named string, limits Limits) (*Python, error) {
+func NewPython(named string, limits PythonLimits) (*Python, error) {
 	p := &Python{limits: limits}
 	if limits.Memory > 0 {
 		p.shell, _ = exec.LookPath("sh")
@@ -62,7 +62,7 @@ func NewPython(named string, limits Limits) (*Python, error) {
 }
 
 // Missing returns why challenges of a type cannot be judged here; "" if they can.
-func (p *Python) Missing(ctx context.Context, evalType string) string {
+func (p *Python) missing(ctx context.Context, evalType string) string {
 	switch {
 	case evalType != challenge.ByOutput && evalType != challenge.ByPytest:
 		return ""
@@ -76,7 +76,7 @@ func (p *Python) Missing(ctx context.Context, evalType string) string {
 
 // hasPytest asks where nothing of an agent is, but as judged programs are run.
 func (p *Python) hasPytest(ctx context.Context) bool {
-	w, err := NewWorkspace("")
+	w, err := newWorkspace("")
 	if err != nil {
 		return false
 	}
@@ -132,7 +132,7 @@ func lastWords(text string, err error) string {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
 		if why, ok := strings.CutPrefix(line, "E  "); ok {
-			return clipped(strings.TrimSpace(why))
+			return clipped(strings.TrimSpace(why), maxWords)
 		}
 		if strings.TrimSpace(line) != "" {
 			last = strings.TrimSpace(line)
@@ -141,11 +141,8 @@ func lastWords(text string, err error) string {
 	if last == "" {
 		return err.Error()
 	}
-	return clipped(last)
+	return clipped(last, maxWords)
 }
-
-// clipped is the beginning of a line, in whole characters.
-func clipped(line string) string { return strings.ToValidUTF8(line[:min(len(line), maxWords)], "") }
 
 // endOf is the end of what a program that failed wrote.
 func endOf(text string) string {
@@ -179,4 +176,21 @@ func (b *tail) String() string {
 		return "…" + b.kept.String()
 	}
 	return b.kept.String()
+}
+
+// configs are the files in which pytest looks for its configuration (pytest documentation, "Initialization: determining
+// rootdir and configfile").
+var configs = [...]string{"pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"}
+
+// pytest are the arguments of pytest for the workspace alone. By itself pytest looks for its configuration and for
+// conftest.py in the folders above, too, which are the caller's.
+func (w *workspace) pytest() []string {
+	config := os.DevNull
+	for _, name := range configs {
+		if _, err := w.root.Stat(name); err == nil {
+			config = name
+			break
+		}
+	}
+	return []string{"-m", "pytest", "--rootdir=.", "--confcutdir=.", "-c", config}
 }

@@ -1,4 +1,4 @@
-package progress
+package report
 
 import (
 	"fmt"
@@ -10,7 +10,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
 	"golang.org/x/text/width"
 )
 
@@ -18,13 +17,13 @@ import (
 // each that ended. It writes ANSI sequences (ECMA-48: CUU, ED), so w must be a terminal as it is; plain makes a text
 // harmless, and width returns the number of columns at any time. A line shows how long it has not changed; after the
 // event of the end nothing is written any more.
-func Live(w io.Writer, plain func(string) string, width func() int) func(report.Event) {
+func LiveProgress(w io.Writer, plain func(string) string, width func() int) func(Event) {
 	l := &live{w: w, plain: plain, width: width, now: time.Now}
 	ended := make(chan struct{})
 	go l.tick(time.Second, ended)
-	return func(e report.Event) {
+	return func(e Event) {
 		l.watch(e)
-		if e.Kind == report.EventEnd {
+		if e.Kind == EventEnd {
 			close(ended)
 		}
 	}
@@ -72,20 +71,20 @@ func (l *live) again() {
 	}
 }
 
-func (l *live) watch(e report.Event) {
+func (l *live) watch(e Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var lasting string
 	switch e.Kind {
-	case report.EventBegin:
+	case EventBegin:
 		l.of, lasting = e.Of, line(e)
-	case report.EventFault, report.EventStop:
+	case EventFault, EventStop:
 		lasting = line(e)
-	case report.EventResult:
+	case EventResult:
 		l.ended++
 		l.rows = slices.DeleteFunc(l.rows, func(r row) bool { return r.name == label(e) })
 		lasting = fmt.Sprintf("[%d/%d] %s", l.ended, l.of, line(e))
-	case report.EventEnd:
+	case EventEnd:
 		l.rows = nil
 	default:
 		l.set(label(e), doing(e))
@@ -102,17 +101,17 @@ func (l *live) set(name, doing string) {
 }
 
 // doing is what a try is at.
-func doing(e report.Event) string {
+func doing(e Event) string {
 	switch e.Kind {
-	case report.EventTask:
+	case EventTask:
 		return "task made"
-	case report.EventUpload:
+	case EventUpload:
 		return "uploading " + e.Text
-	case report.EventAsk:
+	case EventAsk:
 		return fmt.Sprintf("step %d …", e.Step)
-	case report.EventStep:
+	case EventStep:
 		return fmt.Sprintf("step %d%s", e.Step, said(e.Text))
-	case report.EventJudge:
+	case EventJudge:
 		return "judging"
 	}
 	return "starting"

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package verdict
+package judge
 
 import (
 	"os"

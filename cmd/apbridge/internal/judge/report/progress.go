@@ -1,20 +1,16 @@
-// Package progress shows challenges while they run: a line for each event in a pipe, lines that are rewritten on a
-// terminal, JSON for programs. The command bench calls it. It judges nothing.
-package progress
+package report
 
 import (
 	"encoding/json"
 	"fmt"
 	"io"
 	"time"
-
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
 )
 
 // Plain returns a function that writes one line for each event. What cannot be written is lost: the report is not.
-func Plain(w io.Writer) func(report.Event) {
+func PlainProgress(w io.Writer) func(Event) {
 	began := time.Now()
-	return func(e report.Event) {
+	return func(e Event) {
 		if text := line(e); text != "" {
 			fmt.Fprintf(w, "%7.1fs  %s\n", e.Time.Sub(began).Seconds(), oneLine.Replace(text))
 		}
@@ -22,35 +18,35 @@ func Plain(w io.Writer) func(report.Event) {
 }
 
 // Lines returns a function that writes each event as a line of JSON.
-func Lines(w io.Writer) func(report.Event) {
+func EventLines(w io.Writer) func(Event) {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	return func(event report.Event) { _ = e.Encode(event) } // as above
+	return func(event Event) { _ = e.Encode(event) } // as above
 }
 
 // line is an event in words; "" for one that says nothing new to a reader.
-func line(e report.Event) string {
+func line(e Event) string {
 	name := label(e)
 	switch e.Kind {
-	case report.EventBegin:
+	case EventBegin:
 		return fmt.Sprintf("%s: tries to make: %d", e.Target, e.Of)
-	case report.EventFault:
+	case EventFault:
 		return "no challenge: " + e.Fault.Error()
-	case report.EventStop:
+	case EventStop:
 		return "stopping: what is there is judged, and the rest skipped; Ctrl-C again ends it at once, without reports"
-	case report.EventTask:
+	case EventTask:
 		return name + ": task " + e.Text
-	case report.EventUpload:
+	case EventUpload:
 		return name + ": uploading " + e.Text
-	case report.EventStep:
+	case EventStep:
 		return fmt.Sprintf("%s: step %d%s", name, e.Step, said(e.Text))
-	case report.EventResult:
+	case EventResult:
 		return name + ": " + outcome(*e.Result)
 	}
 	return ""
 }
 
-func label(e report.Event) string {
+func label(e Event) string {
 	if e.Attempt > 1 {
 		return fmt.Sprintf("%s [%d]", e.Challenge, e.Attempt)
 	}
@@ -64,8 +60,8 @@ func said(text string) string {
 	return ": " + text
 }
 
-func outcome(a report.Attempt) string {
-	if a.Status == report.Skipped && a.Steps == 0 {
+func outcome(a Attempt) string {
+	if a.Status == Skipped && a.Steps == 0 {
 		return string(a.Status) + ": " + a.Reason
 	}
 	return fmt.Sprintf("%s (%d steps, %.1f s)%s", a.Status, a.Steps, a.Seconds, said(a.Reason))

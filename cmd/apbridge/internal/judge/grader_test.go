@@ -1,4 +1,4 @@
-package grader
+package judge
 
 import (
 	"context"
@@ -31,7 +31,7 @@ func asking(t *testing.T, h http.HandlerFunc) (*Grader, *[]time.Duration) {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	g, err := New(Config{URL: server.URL + "/v1?version=2", Model: "judge", Key: "very-secret", Timeout: time.Minute})
+	g, err := NewGrader(GraderConfig{URL: server.URL + "/v1?version=2", Model: "judge", Key: "very-secret", Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestScores(t *testing.T) {
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	var heard *http.Request
-	var sent request
+	var sent chatRequest
 	g, _ := asking(t, func(w http.ResponseWriter, r *http.Request) {
 		heard = r
 		_ = json.NewDecoder(r.Body).Decode(&sent)
@@ -116,8 +116,8 @@ func TestQuestions(t *testing.T) {
 		for _, template := range []string{challenge.Rubric, challenge.Reference, challenge.Question} {
 			c := wants(scoring, template)
 			c.Ground.Eval.Examples = json.RawMessage("[]")
-			raw, err := question("m", c, "x")
-			var r request
+			raw, err := graderRequest("m", c, "x")
+			var r chatRequest
 			if err == nil {
 				err = json.Unmarshal(raw, &r)
 			}
@@ -159,7 +159,7 @@ func TestBadAnswers(t *testing.T) {
 // TestNoHalfSecretOfAGrader checks that a grader's text shows no part of the key, wherever it is truncated.
 func TestNoHalfSecretOfAGrader(t *testing.T) {
 	t.Parallel()
-	for behind := range shownMost + 20 {
+	for behind := range maxShownAnswer + 20 {
 		for _, status := range []int{http.StatusUnauthorized, http.StatusOK} {
 			g, _ := asking(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(status)
@@ -177,7 +177,7 @@ func TestNoHalfSecretOfALongAnswer(t *testing.T) {
 	t.Parallel()
 	g, _ := asking(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
-		_, _ = io.WriteString(w, strings.Repeat("x", answerMost-len("very-sec")+1)+"very-secret")
+		_, _ = io.WriteString(w, strings.Repeat("x", maxGraderAnswer-len("very-sec")+1)+"very-secret")
 	})
 	if _, err := g.Grade(t.Context(), wants(challenge.Scale, challenge.Rubric), "x"); err == nil || strings.Contains(err.Error(), "very") {
 		t.Errorf("%v", err)
@@ -257,7 +257,7 @@ func TestProbe(t *testing.T) {
 			t.Errorf("%d: %v", status, err)
 		}
 	}
-	away, err := New(Config{URL: "http://127.0.0.1:1/?key=very-secret", Model: "m", Timeout: time.Minute})
+	away, err := NewGrader(GraderConfig{URL: "http://127.0.0.1:1/?key=very-secret", Model: "m", Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package verdict
+package judge
 
 import (
 	"errors"
@@ -10,11 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Workspace is a folder with what the agent handed in. Nothing is written or read outside of it, whatever the agent
 // calls its files. Not safe for concurrent use.
-type Workspace struct {
+type workspace struct {
 	dir  string
 	root *os.Root
 	kept bool
@@ -22,7 +23,7 @@ type Workspace struct {
 
 // NewWorkspace makes a temporary folder, which Close removes, or the folder keep, which stays. keep must not be there
 // yet; "" is none.
-func NewWorkspace(keep string) (*Workspace, error) {
+func newWorkspace(keep string) (*workspace, error) {
 	dir, err := makeFolder(keep)
 	if err != nil {
 		return nil, err
@@ -31,7 +32,7 @@ func NewWorkspace(keep string) (*Workspace, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return &Workspace{dir: dir, root: root, kept: keep != ""}, nil
+	return &workspace{dir: dir, root: root, kept: keep != ""}, nil
 }
 
 // makeFolder returns the folder with its whole path: programs that run in it are told where it is.
@@ -44,7 +45,7 @@ func makeFolder(keep string) (string, error) {
 }
 
 // Close removes the folder, unless it is kept.
-func (w *Workspace) Close() error {
+func (w *workspace) Close() error {
 	err := w.root.Close()
 	if w.kept {
 		return err
@@ -71,7 +72,7 @@ func remove(dir string) error {
 const maxDepth = 100
 
 // Write makes a file, with the folders above it, of what fill writes. A path that leads out of the folder is an error.
-func (w *Workspace) Write(at string, fill func(io.Writer) error) error {
+func (w *workspace) Write(at string, fill func(io.Writer) error) error {
 	if n := strings.Count(at, "/"); n > maxDepth {
 		return notKept(at, fmt.Errorf("it lies in %d folders, and at most %d are made", n, maxDepth))
 	}
@@ -96,7 +97,7 @@ func notKept(at string, err error) error {
 }
 
 // text reads a file, at most limit bytes of it.
-func (w *Workspace) text(at string, limit int64) (string, error) {
+func (w *workspace) text(at string, limit int64) (string, error) {
 	f, err := w.root.Open(at)
 	if err != nil {
 		return "", err
@@ -108,7 +109,7 @@ func (w *Workspace) text(at string, limit int64) (string, error) {
 
 // matching are the files that one entry of ground.files means: of an ending every such file in the root, but for hidden
 // ones, as a glob has it; else one path, which must be there.
-func (w *Workspace) matching(entry string) ([]string, error) {
+func (w *workspace) matching(entry string) ([]string, error) {
 	if !strings.HasPrefix(entry, ".") {
 		at := strings.TrimPrefix(entry, "/")
 		if info, err := w.root.Stat(at); err != nil || info.IsDir() {
@@ -134,7 +135,7 @@ func (w *Workspace) matching(entry string) ([]string, error) {
 const mostListed = 10
 
 // inventory lists the files in words.
-func (w *Workspace) inventory() string {
+func (w *workspace) inventory() string {
 	var names []string
 	_ = fs.WalkDir(w.root.FS(), ".", func(at string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -149,4 +150,21 @@ func (w *Workspace) inventory() string {
 		return fmt.Sprintf("its files are %s and %d more", strings.Join(names[:mostListed], ", "), len(names)-mostListed)
 	}
 	return "its files are " + strings.Join(names, ", ")
+}
+
+// temporary is the pattern of a workspace's name.
+const temporary = "apbridge-bench-*"
+
+// abandoned is how old a workspace is when no process judges it any more.
+const abandoned = 24 * time.Hour
+
+// Sweep removes from dir the workspaces that killed processes have left. What cannot be removed is left to the next
+// sweep.
+func Sweep(dir string) {
+	folders, _ := filepath.Glob(filepath.Join(dir, temporary))
+	for _, folder := range folders {
+		if info, err := os.Lstat(folder); err == nil && info.IsDir() && time.Since(info.ModTime()) > abandoned {
+			_ = remove(folder)
+		}
+	}
 }
