@@ -1,5 +1,3 @@
-// Package grader asks a model how well an agent did its task, by an endpoint of the form of OpenAI's (API reference,
-// Chat Completions, Create). The command bench makes one for package verdict. It never asks the agent.
 package judge
 
 import (
@@ -21,24 +19,25 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// Config is the endpoint, and how it is asked.
+// GraderConfig configures a Grader.
 type GraderConfig struct {
-	URL     string // as https://api.openai.com/v1: "/chat/completions" is appended to its path
+	URL     string // such as https://api.openai.com/v1; "/chat/completions" is appended to its path
 	Model   string
-	Key     string        // sent as a bearer token, to this URL alone; "" sends none
-	Timeout time.Duration // of one request with its answer, above 0
+	Key     string        // bearer token, sent only to this URL; "" for none
+	Timeout time.Duration // of one request, above 0
 }
 
-// Grader asks one endpoint. Safe for concurrent use.
+// Grader is a Model behind an endpoint like OpenAI's (API reference, Chat Completions, Create). Safe for concurrent
+// use.
 type Grader struct {
 	cfg     GraderConfig
 	secrets credential.Set
 	base    *url.URL
 	http    *http.Client
-	wait    func(context.Context, time.Duration) error // until the next try, or the context's error
+	wait    func(context.Context, time.Duration) error // replaced by tests
 }
 
-// New checks the configuration and returns a Grader. It asks nothing yet.
+// NewGrader checks the configuration. It sends nothing.
 func NewGrader(cfg GraderConfig) (*Grader, error) {
 	base, err := url.Parse(cfg.URL)
 	switch {
@@ -53,8 +52,8 @@ func NewGrader(cfg GraderConfig) (*Grader, error) {
 	return &Grader{cfg: cfg, secrets: credential.SetOf(cfg.Key), base: base, http: client, wait: pause.For}, nil
 }
 
-// Probe finds an endpoint that is not there and a key that is not taken, by the list of models: that costs nothing. An
-// endpoint without the list is none the worse.
+// Probe requests the list of models, which is free of charge. It fails if the endpoint is unreachable or refuses the
+// key, but not if it lacks the list.
 func (g *Grader) Probe(ctx context.Context) error {
 	_, f := g.send(ctx, http.MethodGet, "models", nil)
 	if f == nil || f.status != 0 && f.status != http.StatusUnauthorized {
@@ -63,8 +62,7 @@ func (g *Grader) Probe(ctx context.Context) error {
 	return f
 }
 
-// Grade has the model score a text that an agent made of a challenge of type llm. With an error there is no score, but
-// the tokens that were used are told all the same.
+// Grade implements Model. The Grade has the used tokens also if there is an error.
 func (g *Grader) Grade(ctx context.Context, c challenge.Challenge, text string) (Grade, error) {
 	body, err := graderRequest(g.cfg.Model, c, text)
 	if err != nil {
@@ -88,8 +86,8 @@ func (g *Grader) Grade(ctx context.Context, c challenge.Challenge, text string) 
 	return grade, nil
 }
 
-// Words for the model, for each scoring and template of agbenchmark's format. The meaning is that of
-// agbenchmark/utils/prompts.py; the words are ours.
+// Prompts for each scoring and template of agbenchmark's format. The meaning is that of agbenchmark/utils/prompts.py;
+// the words are ours.
 var (
 	scorings = map[string]string{
 		challenge.Percentage: "Score from 0 (useless) to 100 (ideal); fractions are allowed.",
@@ -119,7 +117,7 @@ type (
 	}
 )
 
-// question is the body of a request. What an agent wrote is a JSON string in it, which no text of the agent's can end.
+// graderRequest returns the body of a request. The agent's text is a JSON string in it, which no content can end.
 func graderRequest(model string, c challenge.Challenge, text string) ([]byte, error) {
 	e := c.Ground.Eval
 	about := map[string]any{"task": c.Task, e.Template: c.Ground.Answer, "answer": strings.ToValidUTF8(text, "\uFFFD")}
@@ -135,31 +133,28 @@ func graderRequest(model string, c challenge.Challenge, text string) ([]byte, er
 	return json.Marshal(chatRequest{model, []chatMessage{{"system", told + promptEnd}, {"user", string(material)}}})
 }
 
-// highest is the best score.
 func maxScore(scoring string) float64 {
 	return map[string]float64{challenge.Percentage: 100, challenge.Scale: 10, challenge.Binary: 1}[scoring]
 }
 
-// Bounds of one exchange.
 const (
 	maxTries        = 4
 	firstPause      = 500 * time.Millisecond
 	maxRetryAfter   = 30 * time.Second // for a Retry-After
 	maxGraderAnswer = 1 << 20          // bytes
-	maxShownAnswer  = 200              // characters of an answer that people are shown
+	maxShownAnswer  = 200              // characters of a response in an error
 )
 
-// failure is why a request got no answer that can be read. It is an error.
 type graderError struct {
 	text   string
-	status int // of a refusal; 0: there was none
+	status int // 0 if there was no response
 	again  bool
-	after  time.Duration // when to come again; 0: not said
+	after  time.Duration // Retry-After, or 0
 }
 
 func (f *graderError) Error() string { return f.text }
 
-// ask sends a request, again where the failure may pass.
+// ask sends a request and repeats it after temporary failures.
 func (g *Grader) ask(ctx context.Context, body []byte) ([]byte, error) {
 	for try := 1; ; try++ {
 		raw, f := g.send(ctx, http.MethodPost, "chat/completions", body)
@@ -204,7 +199,7 @@ func (g *Grader) send(ctx context.Context, method, path string, body []byte) ([]
 	defer res.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(res.Body, maxGraderAnswer+1))
 	over := len(raw) > maxGraderAnswer
-	if err != nil || over { // what is read may end within the key
+	if err != nil || over { // it may end within the key
 		raw = g.secrets.WithoutHalf(raw)
 	}
 	switch {
@@ -218,14 +213,13 @@ func (g *Grader) send(ctx context.Context, method, path string, body []byte) ([]
 	return raw, nil
 }
 
-// unreached is the failure of a network. A request that took too long is not tried again: the model may have worked for
-// it.
+// unreached is a network failure. After a timeout the request is not repeated, since the model may have done the work.
 func (g *Grader) unreached(ctx context.Context, err error) *graderError {
 	if errors.Is(context.Cause(ctx), errGraderTimeout) {
 		return &graderError{text: fmt.Sprintf("the grader did not answer within %v (--grader-timeout)", g.cfg.Timeout)}
 	}
 	if call := new(url.Error); errors.As(err, &call) {
-		err = call.Err // without the URL, whose query may hold a secret
+		err = call.Err // without the URL, whose query may contain a secret
 	}
 	return &graderError{text: fmt.Sprintf("the grader at %s was not reached: %s", g.base.Host, g.secrets.Hide(err.Error())), again: ctx.Err() == nil}
 }
@@ -247,7 +241,7 @@ func (g *Grader) refused(res *http.Response, raw []byte) *graderError {
 	return f
 }
 
-// read takes the text of the first choice from an answer, and the tokens that it cost where the endpoint says.
+// read returns the text of the first choice and the used tokens, if reported.
 func (g *Grader) read(raw []byte) (text string, tokens *int64, err error) {
 	var a struct {
 		Choices []struct {
@@ -268,17 +262,17 @@ func (g *Grader) read(raw []byte) (text string, tokens *int64, err error) {
 	return *a.Choices[0].Message.Content, a.Usage.Total, nil
 }
 
-// scoreOf is the number on the last line of an answer: models that think aloud do so before it.
+// scoreOf returns the number on the last line, since models may explain before it.
 func (g *Grader) scoreOf(answer string, most float64) (float64, error) {
 	lines := strings.Split(strings.TrimSpace(answer), "\n")
 	score, err := strconv.ParseFloat(strings.TrimSpace(lines[len(lines)-1]), 64)
-	if err != nil || !(score >= 0 && score <= most) { // NaN is none
+	if err != nil || !(score >= 0 && score <= most) { // also refuses NaN
 		return 0, fmt.Errorf("the grader answered %s, which does not end with a score from 0 to %g", g.shown(answer), most)
 	}
 	return score, nil
 }
 
-// shown quotes the end of an answer, where the score should be, without the key.
+// shown quotes the end of a response, where the score should be, without the key.
 func (g *Grader) shown(text string) string {
 	return strconv.Quote(g.secrets.Ending(text, maxShownAnswer))
 }

@@ -16,32 +16,30 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/process"
 )
 
-// Limits of the texts kept of a program, in bytes: of its output, whose end is judged; of each of its outputs when it
-// failed, for people; and of the line that says why.
+// Bytes.
 const (
-	maxPrinted = 1 << 20
-	maxShown   = 8 << 10
-	maxWords   = 200
+	maxPrinted = 1 << 20 // of the output, whose end is judged
+	maxShown   = 8 << 10 // of each output of a failed program in the report
+	maxWords   = 200     // of the line with the cause
 )
 
-// Limits bound one program that is judged.
+// PythonLimits bound one judged program.
 type PythonLimits struct {
 	Time time.Duration
-	// Memory is how many bytes of address space it and each of its children may have. It holds on systems with a POSIX
-	// shell whose ulimit knows -v (Linux); 0 is no limit.
+	// Memory bounds the address space of the program and of each child, in bytes. 0 means no limit. It needs a POSIX
+	// shell whose ulimit knows -v (Linux).
 	Memory int64
 }
 
-// Python runs what agents wrote, in their workspace and with an environment that holds nothing of ours. That is no
-// sandbox: a program may read this machine's files and use its network. Safe for concurrent use.
+// Python runs the programs of agents, in their workspace and with an almost empty environment. That is no sandbox: a
+// program can read this machine's files and use its network. Safe for concurrent use.
 type Python struct {
-	path   string // "" is none
+	path   string // "" if there is no interpreter
 	limits PythonLimits
-	shell  string // that sets the limit of memory; "" is none
+	shell  string // sets the memory limit; "" if there is none
 }
 
-// NewPython finds the interpreter. One that was named must be there; without python3 the challenges that need it are
-// skipped.
+// NewPython finds the interpreter. A named one must exist. Without python3, challenges that need it are skipped.
 func NewPython(named string, limits PythonLimits) (*Python, error) {
 	p := &Python{limits: limits}
 	if limits.Memory > 0 {
@@ -53,7 +51,7 @@ func NewPython(named string, limits PythonLimits) (*Python, error) {
 	}
 	var err error
 	if p.path, err = exec.LookPath(named); err == nil {
-		p.path, err = filepath.Abs(p.path) // it is started in a folder of its own
+		p.path, err = filepath.Abs(p.path) // it is started in another folder
 	}
 	if err != nil {
 		return nil, fmt.Errorf("there is no Python interpreter %s: %w", named, err)
@@ -61,7 +59,7 @@ func NewPython(named string, limits PythonLimits) (*Python, error) {
 	return p, nil
 }
 
-// Missing returns why challenges of a type cannot be judged here; "" if they can.
+// missing returns why challenges of a type cannot be judged here, or "".
 func (p *Python) missing(ctx context.Context, evalType string) string {
 	switch {
 	case evalType != challenge.ByOutput && evalType != challenge.ByPytest:
@@ -74,7 +72,7 @@ func (p *Python) missing(ctx context.Context, evalType string) string {
 	return ""
 }
 
-// hasPytest asks where nothing of an agent is, but as judged programs are run.
+// hasPytest runs in an empty workspace with the environment of judged programs.
 func (p *Python) hasPytest(ctx context.Context) bool {
 	w, err := newWorkspace("")
 	if err != nil {
@@ -84,8 +82,8 @@ func (p *Python) hasPytest(ctx context.Context) bool {
 	return p.run(ctx, w.dir, "", "-c", "import pytest").failed == ""
 }
 
-// run executes in the workspace. It returns soon after the limit, whatever the program does, and where processes have
-// groups it leaves none behind but those that have left the program's group.
+// run executes a program in the workspace. It returns soon after the time limit, whatever the program does. On Unix it
+// ends all children that have not left the program's process group.
 func (p *Python) run(ctx context.Context, dir, source string, args ...string) output {
 	ctx, cancel := context.WithTimeout(ctx, p.limits.Time)
 	defer cancel()
@@ -100,11 +98,11 @@ func (p *Python) run(ctx context.Context, dir, source string, args ...string) ou
 	if err == nil {
 		release := process.Guard(cmd)
 		err = cmd.Wait()
-		process.Kill(cmd) // what it left behind
+		process.Kill(cmd) // its remaining children
 		release()
 	}
 	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // it ended well, and a child of its kept the pipes open
+		err = nil // only a child kept the pipes open
 	}
 	out := output{source: source, text: "Output: " + printed.String() + "\n"}
 	if err != nil {
@@ -125,7 +123,7 @@ func (p *Python) command(ctx context.Context, args []string) *exec.Cmd {
 	return exec.CommandContext(ctx, p.shell, append([]string{"-c", limited, strconv.FormatInt(p.limits.Memory>>10, 10), p.path}, args...)...)
 }
 
-// lastWords is the line that says best why a program failed: pytest marks its failed assertions with E, and a traceback
+// lastWords returns the most helpful line of a failed program: pytest marks failed assertions with E, and a traceback
 // ends with the error.
 func lastWords(text string, err error) string {
 	last := ""
@@ -144,7 +142,6 @@ func lastWords(text string, err error) string {
 	return clipped(last, maxWords)
 }
 
-// endOf is the end of what a program that failed wrote.
 func endOf(text string) string {
 	if len(text) <= maxShown {
 		return text
@@ -152,7 +149,7 @@ func endOf(text string) string {
 	return "…" + strings.ToValidUTF8(text[len(text)-maxShown:], "")
 }
 
-// tail keeps the last bytes that are written.
+// tail keeps the last bytes that were written.
 type tail struct {
 	kept bytes.Buffer
 	cut  bool
@@ -178,12 +175,12 @@ func (b *tail) String() string {
 	return b.kept.String()
 }
 
-// configs are the files in which pytest looks for its configuration (pytest documentation, "Initialization: determining
-// rootdir and configfile").
+// configs are pytest's configuration files (pytest documentation, "Initialization: determining rootdir and
+// configfile").
 var configs = [...]string{"pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"}
 
-// pytest are the arguments of pytest for the workspace alone. By itself pytest looks for its configuration and for
-// conftest.py in the folders above, too, which are the caller's.
+// pytest returns arguments that restrict pytest to the workspace. By default it also reads configurations and
+// conftest.py in the folders above, which belong to the caller.
 func (w *workspace) pytest() []string {
 	config := os.DevNull
 	for _, name := range configs {

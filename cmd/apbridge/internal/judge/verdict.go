@@ -1,8 +1,3 @@
-// Package verdict judges an agent's files: texts that should hold something, programs that should print something,
-// pytest. Package judge calls it. It never calls the agent.
-//
-// The rules are those of agbenchmark's BuiltinChallenge (agbenchmark/challenges/builtin.py): a challenge is passed when
-// one of the files named is as it should be.
 package judge
 
 import (
@@ -15,23 +10,23 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
 )
 
-// maxText bounds what is looked at of one file.
+// maxText bounds the bytes of one judged file.
 const maxText = 64 << 20
 
-// Verdict is how the work of one try was judged.
+// verdict is the result of judging one attempt.
 type verdict struct {
 	Status report.Status // Passed, Failed or NotJudged
-	Reason string        // one line; "" when passed
+	Reason string        // one line; "" if passed
 	Files  []report.File
-	// Output is what a program that failed wrote, with its traceback; "" for none.
+	// Output is the output of a failed program with its traceback.
 	Output string
-	// GraderTokens are what a model took that judged; nil is unknown.
+	// GraderTokens are the tokens used by the judging model; nil if unknown.
 	GraderTokens *int64
 }
 
 func failed(reason string) verdict { return verdict{Status: report.Failed, Reason: reason} }
 
-// Judge judges a workspace, for a challenge of any type but llm. It adds the challenge's custom_python to it.
+// judge judges a workspace for a challenge of any type except llm. It adds the challenge's custom_python to it.
 func (p *Python) judge(ctx context.Context, c challenge.Challenge, w *workspace) verdict {
 	outputs, err := p.outputs(ctx, c, w)
 	if err != nil {
@@ -44,19 +39,19 @@ func (p *Python) judge(ctx context.Context, c challenge.Challenge, w *workspace)
 	return v
 }
 
-// noneOf is why there is nothing to judge, if there is not.
+// noneOf is the reason if there is no file to judge.
 func noneOf(c challenge.Challenge, w *workspace) string {
 	return "no file to judge: none ends with " + strings.Join(c.Ground.Files, " or ") + "; " + w.inventory()
 }
 
-// output is a text that is judged: a file's, or what running it printed.
+// output is a text to judge: that of a file, or what the file printed as a program.
 type output struct {
 	source string
 	text   string
-	failed string // why its program did not end well; "" when it did
+	failed string // why the program failed, or ""
 }
 
-// add counts one output: one that is as it should be is enough.
+// add judges one output. One correct output is enough to pass.
 func (v *verdict) add(out output, g challenge.Ground) {
 	why := complaint(g, out)
 	f := report.File{Source: out.source, Passed: why == "", Reason: why}
@@ -75,7 +70,6 @@ func (v *verdict) add(out output, g challenge.Ground) {
 	}
 }
 
-// outputs gathers what is judged.
 func (p *Python) outputs(ctx context.Context, c challenge.Challenge, w *workspace) ([]output, error) {
 	for _, f := range c.Python {
 		if err := w.Write(f.Path, func(to io.Writer) error { _, err := to.Write(f.Content); return err }); err != nil {
@@ -110,7 +104,7 @@ func (p *Python) output(ctx context.Context, c challenge.Challenge, w *workspace
 	return output{source: at, text: text}, err
 }
 
-// complaint is what is wrong with a text; "" for nothing.
+// complaint returns the fault of a text, or "".
 func complaint(g challenge.Ground, out output) string {
 	if out.failed != "" {
 		return out.failed
@@ -133,7 +127,6 @@ func complaint(g challenge.Ground, out output) string {
 	return ""
 }
 
-// The first lines of a file that a report shows.
 const (
 	excerptLines = 5
 	excerptBytes = 400
@@ -155,29 +148,24 @@ func excerpt(text string) string {
 
 // Model grades texts.
 type Model interface {
-	// Grade grades how well a text does what a challenge of type llm wants. The error says in a sentence why there is
-	// no grade. Safe for concurrent use.
+	// Grade grades a text for a challenge of type llm. The error is a sentence for the report. Safe for concurrent use.
 	Grade(ctx context.Context, c challenge.Challenge, text string) (Grade, error)
 }
 
-// Grade is what a model gave.
 type Grade struct {
 	Share  float64 // of the best score, from 0 to 1
-	Words  string  // as "70 of 100"
-	Tokens *int64  // of the model, in and out; nil is unknown
+	Words  string  // such as "70 of 100"
+	Tokens *int64  // input and output; nil if unknown
 }
 
-// The longest question to a model, in bytes, and the share of the best score that is still too little; the second is
-// agbenchmark's.
 const (
-	maxGraded  = 256 << 10
-	notYetGood = 0.9
+	maxGraded  = 256 << 10 // bytes of one request to a model
+	notYetGood = 0.9       // the share of the best score that must be exceeded, as in agbenchmark
 )
 
-// JudgeByModel has a model look at a workspace, at all files of the challenge together, as agbenchmark does. It adds
-// the challenge's custom_python to it.
-//
-// Where the model gives no score, nothing is known of the agent, so the challenge is not judged; agbenchmark fails it.
+// judgeByModel sends all files of the challenge together to a model, as agbenchmark does. It adds the challenge's
+// custom_python to the workspace. Without a score nothing is known about the agent, so the challenge is not judged,
+// while agbenchmark fails it.
 func (p *Python) judgeByModel(ctx context.Context, m Model, c challenge.Challenge, w *workspace) verdict {
 	outputs, err := p.outputs(ctx, c, w)
 	if err != nil {
@@ -200,7 +188,6 @@ func (p *Python) judgeByModel(ctx context.Context, m Model, c challenge.Challeng
 	return graded(file, grade, err)
 }
 
-// graded is what a grade makes of the files.
 func graded(file report.File, grade Grade, err error) verdict {
 	v := verdict{Status: report.Passed, GraderTokens: grade.Tokens}
 	switch {

@@ -1,9 +1,6 @@
-// Package agent calls an agent that serves the Agent Protocol v1, as agbenchmark's client does: in its order, with its
-// bytes, and as strict with the answers. Package judge calls it. A wrong type is an error instead of being guessed
-// around. Nothing is tried twice.
-//
-// The order and the bytes are those of agbenchmark/agent_api_interface.py over the Python client agent_protocol_client
-// 1.1.0, as recorded.
+// Package agent is a client of agents that serve the Agent Protocol v1. Package judge and the command bench use it. It
+// sends the bytes of agbenchmark's client (agbenchmark/agent_api_interface.py over agent_protocol_client 1.1.0, as
+// recorded) and is as strict with responses: a wrong type is an error. It repeats nothing.
 package agent
 
 import (
@@ -24,24 +21,23 @@ import (
 	"time"
 )
 
-// maxAnswer bounds what is read of one answer that is no file.
-const maxAnswer = 16 << 20
+const (
+	maxAnswer    = 16 << 20 // bytes of a response that is not a file
+	maxRedirects = 10
+)
 
-// maxRedirects is how often one request is redirected at most.
-const maxRedirects = 10
-
-// ErrNoAnswer is the cause when a request took longer than the client's patience.
+// ErrNoAnswer is the error of a request that took longer than Client.Patience.
 var ErrNoAnswer = errors.New("no answer")
 
 // Client calls one agent. Safe for concurrent use.
 type Client struct {
-	// Base is the server, as Address returns it.
+	// Base is a result of Address.
 	Base string
-	// Key is sent as x-api-key to the server of Base alone; "" sends none.
+	// Key is sent as x-api-key, only to the server of Base. "" means none.
 	Key string
-	// Patience bounds one request with its answer; it is above 0.
+	// Patience bounds one request with its response. It must be above 0.
 	Patience time.Duration
-	// HTTP makes the requests; its CheckRedirect does not count.
+	// HTTP makes the requests. Its CheckRedirect is ignored.
 	HTTP *http.Client
 }
 
@@ -49,7 +45,7 @@ func (c *Client) tasks() string { return c.Base + "/ap/v1/agent/tasks" }
 
 func (c *Client) task(id string) string { return c.tasks() + "/" + url.PathEscape(id) }
 
-// Create makes a task and returns its id.
+// Create creates a task and returns its id.
 func (c *Client) Create(ctx context.Context, input string) (string, error) {
 	body, err := json.Marshal(map[string]string{"input": input})
 	if err != nil {
@@ -62,7 +58,7 @@ func (c *Client) Create(ctx context.Context, input string) (string, error) {
 	return task.id()
 }
 
-// Step asks for the next step: JSON by its type, and no body.
+// Step requests the next step, with the content type of JSON and no body.
 func (c *Client) Step(ctx context.Context, task string) (Step, error) {
 	raw, err := c.read(ctx, request{http.MethodPost, c.task(task) + "/steps", "application/json", nil})
 	if err != nil {
@@ -71,15 +67,15 @@ func (c *Client) Step(ctx context.Context, task string) (Step, error) {
 	return parseStep(raw)
 }
 
-// Artifacts lists a task's files: the server's first page, by agbenchmark's request, and those after it, until there
-// are more files than most. agbenchmark sees the first page alone.
+// Artifacts lists a task's files, and stops after the page that exceeds most. The first request is agbenchmark's, which
+// reads only the first page.
 func (c *Client) Artifacts(ctx context.Context, task string, most int) ([]Artifact, error) {
 	all, pages, err := c.page(ctx, c.task(task)+"/artifacts")
 	for n := 2; err == nil && n <= pages && len(all) <= most; n++ {
 		var list []Artifact
 		list, _, err = c.page(ctx, fmt.Sprintf("%s/artifacts?current_page=%d", c.task(task), n))
 		if len(list) == 0 || slices.ContainsFunc(all, func(a Artifact) bool { return a.ID == list[0].ID }) {
-			break // the server counts pages that it does not have
+			break // the server claims more pages than it has
 		}
 		all = append(all, list...)
 	}
@@ -97,7 +93,7 @@ func (c *Client) page(ctx context.Context, address string) (list []Artifact, pag
 	return page.Artifacts, page.Pagination.Pages, err
 }
 
-// Download copies a file into w, at most limit bytes of it; a larger file is an error.
+// Download copies a file to w. It fails if the file is larger than limit.
 func (c *Client) Download(ctx context.Context, task, id string, w io.Writer, limit int64) (n int64, err error) {
 	err = c.send(ctx, request{http.MethodGet, c.task(task) + "/artifacts/" + url.PathEscape(id), "application/json", nil}, func(body io.Reader) error {
 		if n, err = io.Copy(w, io.LimitReader(body, limit+1)); err == nil && n > limit {
@@ -108,7 +104,7 @@ func (c *Client) Download(ctx context.Context, task, id string, w io.Writer, lim
 	return n, err
 }
 
-// call sends JSON, or nothing, and decodes the answer into into.
+// call sends body as JSON, if there is one, and decodes the response into into.
 func (c *Client) call(ctx context.Context, method, address string, body []byte, into any) error {
 	raw, err := c.read(ctx, request{method, address, "application/json", body})
 	if err != nil {
@@ -120,7 +116,7 @@ func (c *Client) call(ctx context.Context, method, address string, body []byte, 
 	return nil
 }
 
-// read returns the body of a 2xx answer.
+// read returns the body of a 2xx response.
 func (c *Client) read(ctx context.Context, r request) (raw []byte, err error) {
 	err = c.send(ctx, r, func(body io.Reader) error {
 		raw, err = io.ReadAll(io.LimitReader(body, maxAnswer+1))
@@ -132,13 +128,12 @@ func (c *Client) read(ctx context.Context, r request) (raw []byte, err error) {
 	return raw, err
 }
 
-// request is what is sent once.
 type request struct {
 	method, address, contentType string
 	body                         []byte
 }
 
-// send gives the body of a 2xx answer to take.
+// send passes the body of a 2xx response to take.
 func (c *Client) send(ctx context.Context, r request, take func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Patience, ErrNoAnswer)
 	defer cancel()
@@ -165,8 +160,7 @@ func (c *Client) send(ctx context.Context, r request, take func(io.Reader) error
 	return err
 }
 
-// follower follows redirections, but takes the key along to no other server: net/http keeps back only credentials of
-// names that it knows.
+// follower follows redirects without sending the key to another server: net/http drops only headers that it knows.
 func (c *Client) follower() *http.Client {
 	client := *c.HTTP
 	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
@@ -181,7 +175,6 @@ func (c *Client) follower() *http.Client {
 	return &client
 }
 
-// refusal is the error of an answer that is not 2xx.
 func refusal(r request, res *http.Response) error {
 	if res.StatusCode/100 == 2 {
 		return nil
@@ -190,19 +183,19 @@ func refusal(r request, res *http.Response) error {
 	return &Refused{Method: r.method, Address: r.address, Status: res.StatusCode, Text: string(text)}
 }
 
-// Refused is an answer that is not 2xx.
+// Refused is the error of a response other than 2xx.
 type Refused struct {
 	Method, Address string
 	Status          int
-	Text            string // of the body, its first 200 bytes
+	Text            string // the first 200 bytes of the body
 }
 
 func (e *Refused) Error() string {
 	return fmt.Sprintf("%s %s answered %d: %s", e.Method, e.Address, e.Status, e.Text)
 }
 
-// Address reads a server's address, also with the protocol's paths after it, and returns it without them:
-// http://host:port, with /agents/NAME for one agent of a bridge.
+// Address returns the URL of a server without the paths of the protocol: http://host:port, or with /agents/NAME for one
+// agent of a bridge.
 func Address(text string) (string, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -218,8 +211,8 @@ func Address(text string) (string, error) {
 	return base, nil
 }
 
-// Agents returns the names of a bridge's agents, each a server of version 1 below /agents/NAME. A server that is no
-// bridge, or lists no agents, has none.
+// Agents returns the names of a bridge's agents, each of which is a v1 server below /agents/NAME. It returns none for
+// other servers.
 func (c *Client) Agents(ctx context.Context) (names []string) {
 	var list []struct {
 		ID string `json:"agent_id"`
@@ -232,7 +225,7 @@ func (c *Client) Agents(ctx context.Context) (names []string) {
 	}
 	slices.Sort(names)
 	if len(names) > 0 && !c.serves(ctx, names[0]) {
-		return nil // servers of the LangChain Agent Protocol list agents, too
+		return nil // another server of the LangChain Agent Protocol
 	}
 	return names
 }
@@ -243,8 +236,8 @@ func (c *Client) serves(ctx context.Context, name string) bool {
 	return one.Probe(ctx) == nil
 }
 
-// Upload sends a file: the folder it belongs into first, unless it is the root, then its bytes, with the name
-// percent-encoded as agbenchmark does, and also in the form of RFC 5987 if that changes it.
+// Upload sends a file as agbenchmark does: first the folder, unless it is the root, then the file with a
+// percent-encoded name. If encoding changes the name, it is also sent in the form of RFC 5987.
 func (c *Client) Upload(ctx context.Context, task, at string, content []byte) error {
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)

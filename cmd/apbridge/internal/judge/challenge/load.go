@@ -15,16 +15,15 @@ import (
 // ErrNone is the error of a folder without a data.json.
 var ErrNone = errors.New("there is no data.json")
 
-// Found is what a folder holds.
+// Found is the content of a folder.
 type Found struct {
 	Challenges []Challenge
 	Faults     []Fault
-	Retired    []string // folders that agbenchmark leaves out, and so does Load
+	Retired    []string // folders that agbenchmark and Load ignore
 }
 
-// Load reads every data.json below the root of files, at any depth; name is the path of the root. What is no challenge
-// is a fault, and the others are read all the same. The error is for a folder that cannot be read or holds no data.json
-// at all.
+// Load reads every data.json in files, at any depth. name is the path of the root. An invalid data.json is a Fault.
+// Load fails if the folder cannot be read, or with ErrNone if it has no data.json.
 func Load(files fs.FS, name string) (Found, error) {
 	l := loader{files: files, taken: map[string]string{}}
 	err := fs.WalkDir(files, ".", func(at string, d fs.DirEntry, err error) error {
@@ -48,8 +47,8 @@ func Load(files fs.FS, name string) (Found, error) {
 	return l.Found, err
 }
 
-// retired reports whether agbenchmark leaves a folder out: it ignores each file with challenges/deprecated or
-// challenges/library in its path (builtin.py, _challenge_should_be_ignored).
+// retired reports whether agbenchmark ignores a folder: challenges/deprecated and challenges/library (builtin.py,
+// _challenge_should_be_ignored).
 func retired(folder string) bool {
 	folder = filepath.ToSlash(folder)
 	return strings.HasSuffix(folder, "challenges/deprecated") || strings.HasSuffix(folder, "challenges/library")
@@ -61,8 +60,7 @@ type loader struct {
 	taken map[string]string // paths by name
 }
 
-// markOptional reads which categories are optional: agbenchmark has a list of them beside its challenges, and skips a
-// challenge of one that was not asked for.
+// markOptional reads agbenchmark's list of categories that run only if they are selected.
 func (l *loader) markOptional() error {
 	const name = "optional_categories.json"
 	raw, err := fs.ReadFile(l.files, name)
@@ -134,7 +132,7 @@ func decode(raw []byte, into any) error {
 	return err
 }
 
-// filesBelow reads a folder that may be missing, in the order of the paths.
+// filesBelow reads a folder that may be missing, in order of the paths.
 func filesBelow(files fs.FS, root string) ([]File, error) {
 	var list []File
 	if _, err := fs.Stat(files, root); err != nil {
@@ -151,8 +149,8 @@ func filesBelow(files fs.FS, root string) ([]File, error) {
 	return list, err
 }
 
-// suite is a suite.json of agbenchmark before October 2023: what the challenges in the folders below it have in common.
-// Those with same_task were one run of the agent there; here each is a run of its own, with the same verdict.
+// suite is a suite.json of agbenchmark before October 2023, with common values of the challenges below it. Challenges
+// with same_task shared one run of the agent there. Here each has its own run, with the same verdict.
 type suite struct {
 	Task         string   `json:"task"`
 	Cutoff       int      `json:"cutoff"`
@@ -160,7 +158,7 @@ type suite struct {
 	Category     []string `json:"shared_category"`
 }
 
-// applySuite lays a challenge over the suite.json in the folder above its own, if there is one.
+// applySuite adds the values of the suite.json above the challenge's folder, if there is one.
 func (l *loader) applySuite(folder string, c *Challenge) error {
 	at := path.Join(path.Dir(folder), "suite.json")
 	raw, err := fs.ReadFile(l.files, at)
@@ -186,10 +184,10 @@ func (l *loader) applySuite(folder string, c *Challenge) error {
 	return nil
 }
 
-// Fault is why a file is no challenge. It is an error.
+// Fault is the error of an invalid file.
 type Fault struct {
 	File  string `json:"file"`
-	Field string `json:"field,omitempty"` // as ground.eval.type; "" for the whole file
+	Field string `json:"field,omitempty"` // such as ground.eval.type; "" for the whole file
 	Text  string `json:"text"`
 }
 
@@ -203,7 +201,6 @@ func (f *Fault) Error() string {
 	return strings.Join(parts, ": ")
 }
 
-// faultOf is the fault of a file, with the place of its error.
 func faultOf(file string, err error) Fault {
 	var known *Fault
 	var kind *json.UnmarshalTypeError
@@ -218,7 +215,7 @@ func faultOf(file string, err error) Fault {
 	return Fault{File: file, Text: err.Error()}
 }
 
-// wanted names a Go type as an author of JSON would.
+// wanted names a Go type in terms of JSON.
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice:
@@ -233,7 +230,7 @@ func wanted(t reflect.Type) string {
 	return "a string"
 }
 
-// check finds the first field that does not make sense.
+// check returns a *Fault for the first invalid field.
 func (c Challenge) check() error {
 	kinds := []string{ByText, ByOutput, ByPytest, ByModel}
 	kind := c.Ground.Eval.Type
@@ -258,7 +255,6 @@ func (c Challenge) check() error {
 	return nil
 }
 
-// oneOf returns what a field may be that is something else.
 func oneOf(is string, known []string) string {
 	if is == "" {
 		return "is missing; it is one of " + strings.Join(known, ", ")

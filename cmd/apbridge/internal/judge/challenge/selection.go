@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Selection is which challenges are run; without a field set, all.
+// Selection selects challenges. The zero value selects all that are not optional.
 type Selection struct {
-	Categories []string // those with one of them
+	Categories []string // any of these
 	Only       []string // names
-	Skip       []string // names; wins over the others
-	// Alone leaves out what the chosen ones depend on.
+	Skip       []string // names; takes precedence
+	// Alone excludes dependencies.
 	Alone bool
 }
 
-// From keeps the chosen challenges and those they depend on, in their order. A name or a category that no challenge has
-// is an error.
+// From returns the selected challenges and their dependencies, in the order of all. An unknown name or category is an
+// error.
 func (s Selection) From(all []Challenge) ([]Challenge, error) {
 	if err := s.check(all); err != nil {
 		return nil, err
@@ -41,8 +41,8 @@ func (s Selection) chooses(c Challenge) bool {
 	return len(s.Categories) == 0 || slices.ContainsFunc(c.Category, func(of string) bool { return slices.Contains(s.Categories, of) })
 }
 
-// Unasked reports whether a challenge is of an optional category that the selection does not name. A challenge that is
-// named itself is asked for.
+// Unasked reports whether a challenge has an optional category that is not selected. It returns false if challenges are
+// selected by name.
 func (s Selection) Unasked(c Challenge) bool {
 	asked := func(category string) bool { return slices.Contains(s.Categories, category) }
 	return len(s.Only) == 0 && slices.ContainsFunc(c.Optional, func(category string) bool { return !asked(category) })
@@ -98,8 +98,7 @@ func categoriesOf(all []Challenge) (list []string) {
 	return slices.Compact(list)
 }
 
-// Order puts challenges after those they depend on and otherwise keeps their order. Challenges that wait for one
-// another are faults.
+// Order moves challenges behind their dependencies and otherwise keeps their order. Circular dependencies are faults.
 func Order(all []Challenge) ([]Challenge, []Fault) {
 	o := order{byName: map[string]Challenge{}, done: map[string]bool{}, circular: map[string]bool{}}
 	for _, c := range all {
@@ -118,7 +117,7 @@ type order struct {
 	faults         []Fault
 }
 
-// place puts c into the list; chain are the challenges that wait for it.
+// place appends c after its dependencies. chain are the challenges that wait for it.
 func (o *order) place(c Challenge, chain []string) {
 	for i, name := range chain {
 		if name == c.Name {

@@ -18,8 +18,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
 )
 
-// The form of agbenchmark's report.json: agbenchmark/reports/processing/report_types.py, as SessionReportManager and
-// add_test_result_to_report fill it. What that has no field for is in metadata, which it keeps for such.
+// Types of agbenchmark's report.json (agbenchmark/reports/processing/report_types.py, as filled by SessionReportManager
+// and add_test_result_to_report). Further values are in metadata.
 type (
 	agReport struct {
 		Command       string            `json:"command"`
@@ -51,7 +51,7 @@ type (
 	agMetrics struct {
 		Attempted  bool `json:"attempted"`
 		Regression bool `json:"is_regression"`
-		// Success is written by the field's name and read by its alias there.
+		// agbenchmark writes Success by the field's name and reads it by its alias.
 		Success    *float64 `json:"success_percentage"`
 		SuccessToo *float64 `json:"success_%"`
 	}
@@ -67,13 +67,12 @@ type (
 	agMetadata struct {
 		Ours *ours `json:"apbridge,omitempty"`
 	}
-	// ours is what agbenchmark's form has no field for.
 	ours struct {
 		Attempts []Attempt `json:"attempts"`
 	}
 )
 
-// Agbenchmark writes the report as agbenchmark writes its report.json.
+// Agbenchmark writes the report as agbenchmark's report.json.
 func (r Report) Agbenchmark(w io.Writer) error {
 	out := agReport{
 		Command: r.Command, Start: stamp(r.Began), Completion: stamp(r.Began.Add(seconds(r.Seconds))),
@@ -104,7 +103,7 @@ func (r Result) agbenchmark(regression bool) agTest {
 	}
 	for _, a := range r.Attempts {
 		t.Results = append(t.Results, a.agbenchmark())
-		t.Metrics.Attempted = a.Status != Skipped // of the last one, as there
+		t.Metrics.Attempted = a.Status != Skipped // of the last one, as in agbenchmark
 	}
 	share := 100 * float64(r.Count(Passed)) / float64(len(r.Attempts))
 	t.Metrics.Success, t.Metrics.SuccessToo = &share, &share
@@ -133,10 +132,10 @@ func orEmpty[E any](list []E) []E {
 	return list
 }
 
-// levels are agbenchmark's difficulties (agbenchmark/utils/data_types.py), the lowest first.
+// levels are agbenchmark's difficulties, lowest first (agbenchmark/utils/data_types.py).
 var levels = [...]string{"interface", "basic", "novice", "intermediate", "advanced", "expert", "human"}
 
-// highest is the difficulty of the hardest challenge that was passed once.
+// highest returns the difficulty of the hardest challenge with a passed attempt.
 func (r Report) highest() string {
 	best := -1
 	for _, each := range r.Results {
@@ -156,7 +155,7 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05+00:0
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// runTime is a number of seconds as Python prints it, rounded to digits after the point.
+// runTime formats seconds as Python does, rounded to digits after the point.
 func runTime(s float64, digits int) string {
 	scale := math.Pow10(digits)
 	text := strconv.FormatFloat(math.Round(s*scale)/scale, 'f', -1, 64)
@@ -166,8 +165,8 @@ func runTime(s float64, digits int) string {
 	return text + " seconds"
 }
 
-// Read reads a report.json, ours or agbenchmark's of 2024 and later. path may be the file, the folder of a run, or a
-// folder of runs, of which the newest counts.
+// Read reads a report.json of this program, or of agbenchmark since 2024. path is the file, the folder of a run, or a
+// folder of runs, in which it reads the newest.
 func Read(path string) (Report, error) {
 	file, err := find(path)
 	if err != nil {
@@ -225,7 +224,7 @@ func (in agReport) report() (r Report) {
 	return r
 }
 
-// attempts reads the tries: those of a report of ours as they were, else from what agbenchmark says of them.
+// attempts prefers our own metadata, which has more fields.
 func (t agTest) attempts() (list []Attempt) {
 	if t.Metadata.Ours != nil && len(t.Metadata.Ours.Attempts) == len(t.Results) {
 		return t.Metadata.Ours.Attempts
@@ -257,6 +256,6 @@ func secondsOf(text *string) float64 {
 		return 0
 	}
 	number, _, _ := strings.Cut(*text, " ")
-	n, _ := strconv.ParseFloat(number, 64) // of another form it is unknown
+	n, _ := strconv.ParseFloat(number, 64) // 0 if unknown
 	return n
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Plain returns a function that writes one line for each event. What cannot be written is lost: the report is not.
+// PlainProgress returns a function that writes one line for each event. It ignores errors, since the report has all.
 func PlainProgress(w io.Writer) func(Event) {
 	began := time.Now()
 	return func(e Event) {
@@ -17,14 +17,14 @@ func PlainProgress(w io.Writer) func(Event) {
 	}
 }
 
-// Lines returns a function that writes each event as a line of JSON.
+// EventLines returns a function that writes each event as a line of JSON. It ignores errors.
 func EventLines(w io.Writer) func(Event) {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	return func(event Event) { _ = e.Encode(event) } // as above
+	return func(event Event) { _ = e.Encode(event) }
 }
 
-// line is an event in words; "" for one that says nothing new to a reader.
+// line describes an event, or returns "" for one without news for people.
 func line(e Event) string {
 	name := label(e)
 	switch e.Kind {

@@ -15,6 +15,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/agent"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/junit"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/outfile"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -149,7 +150,7 @@ func write(t *testing.T, file string, r Report) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	f, err := Open(file, Report.Agbenchmark)
+	f, err := outfile.OpenReport("--report", file, Report.Agbenchmark)
 	if err == nil {
 		err = f.Finish(r)
 	}
@@ -350,18 +351,15 @@ func TestCompare(t *testing.T) {
 // Passed three times in a row is expected to pass, as in agbenchmark.
 func TestHistory(t *testing.T) {
 	t.Parallel()
-	h, err := OpenHistory(filepath.Join(t.TempDir(), "runs"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	history := t.TempDir()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for i, want := range []bool{false, false, true} {
-		run, files, err := h.Begin(at.Add(time.Duration(i) * time.Second))
+		run, files, err := OpenRun(history, at.Add(time.Duration(i)*time.Second))
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := Report{Began: at, Results: []Result{result("A", passes(1)), result("B", passes(1), fails()), result("TestC", passes(1))}}
-		if got := h.Regressions(r); got["A"] != want || got["B"] || got["TestC"] != want {
+		if got := FindRegressions(history, r); got["A"] != want || got["B"] || got["TestC"] != want {
 			t.Errorf("run %d: %v", i, got)
 		}
 		for _, f := range files {
@@ -373,31 +371,7 @@ func TestHistory(t *testing.T) {
 			t.Errorf("the run has %q", list)
 		}
 	}
-	if _, _, err := h.Begin(at); err == nil {
+	if _, _, err := OpenRun(history, at); err == nil {
 		t.Error("two runs in one folder")
-	}
-}
-
-// A report that is not written leaves what was there, and no file that was not.
-func TestDrop(t *testing.T) {
-	t.Parallel()
-	old, fresh := filepath.Join(t.TempDir(), "old.json"), filepath.Join(t.TempDir(), "new.json")
-	if err := os.WriteFile(old, []byte("before"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range []string{old, fresh} {
-		f, err := Open(file, Report.Agbenchmark)
-		if err == nil {
-			err = f.Drop()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if raw, err := os.ReadFile(old); string(raw) != "before" || err != nil {
-		t.Errorf("%q, %v", raw, err)
-	}
-	if _, err := os.Stat(fresh); err == nil {
-		t.Error("an empty report was left")
 	}
 }
