@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// FuzzWorkspace: whatever an agent calls a file, it is written below the folder or not at all.
+// A file is written below the folder or not at all, whatever its name.
 func FuzzWorkspace(f *testing.F) {
 	for _, name := range []string{"a.txt", "../a.txt", "/etc/a.txt", "in/../../a.txt", "", ".", "a\x00", `..\a`, "a/", "//a", strings.Repeat("x/", 300)} {
 		f.Add(name)
@@ -31,7 +31,7 @@ func FuzzWorkspace(f *testing.F) {
 	})
 }
 
-// A link that an agent's program made leads nowhere out of the folder.
+// A link made by an agent's program does not lead out of the folder.
 func TestLinksStayInside(t *testing.T) {
 	t.Parallel()
 	outside := filepath.Join(t.TempDir(), "secret.txt")
@@ -57,7 +57,7 @@ func TestLinksStayInside(t *testing.T) {
 	}
 }
 
-// Folders that a program has locked are removed all the same.
+// Read-only folders are removed, too.
 func TestCloseRemovesLockedFolders(t *testing.T) {
 	t.Parallel()
 	heedLocks(t)

@@ -13,7 +13,7 @@ import (
 
 func of(columns int) func() int { return func() int { return columns } }
 
-// A row stays on one line of the terminal, whatever it is written in, and as the terminal is now.
+// A row fits on one line, in any script and at the current width.
 func TestFit(t *testing.T) {
 	t.Parallel()
 	columns := 10
@@ -32,7 +32,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// A step that takes long is seen to do so, and nothing is drawn where nothing is under way.
+// A long step shows its duration, and without running attempts nothing is drawn.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -49,7 +49,7 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// On a narrow terminal the step is seen beside a long name, and there are no more rows than fit.
+// A long name leaves room for the step, and the number of rows is bounded.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -65,7 +65,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// The end of the run ends the drawing.
+// Nothing is drawn after the end.
 func TestTickEnds(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -76,7 +76,7 @@ func TestTickEnds(t *testing.T) {
 	<-over
 }
 
-// In a pipe each event that says something new is one line, and for programs each is JSON.
+// In a pipe each event with news is one line. For programs each event is JSON.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	var plain, lines bytes.Buffer

@@ -49,7 +49,7 @@ func sample() Report {
 	}
 }
 
-// The form is that of agbenchmark's report_types.py: every field of it, with its type.
+// The report has every field of agbenchmark's report_types.py, with its type.
 func TestAgbenchmark(t *testing.T) {
 	t.Parallel()
 	r := sample()
@@ -97,7 +97,7 @@ func TestAgbenchmark(t *testing.T) {
 	}
 }
 
-// What is written is read as it was, as far as a report.json says it.
+// A written report is read back, as far as report.json holds it.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -126,7 +126,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// A report that agbenchmark wrote itself says no more than its fields do.
+// A report by agbenchmark has only its own fields.
 func TestReadAgbenchmarks(t *testing.T) {
 	t.Parallel()
 	got, err := Read("testdata/agbenchmark.json")
@@ -198,7 +198,7 @@ flaky: Flaky
 	}
 }
 
-// What was not judged is no try that failed.
+// An attempt that was not judged has not failed.
 func TestVerdictOfTries(t *testing.T) {
 	t.Parallel()
 	open := Attempt{Status: NotJudged}
@@ -216,7 +216,7 @@ func TestVerdictOfTries(t *testing.T) {
 	}
 }
 
-// Of an agent that hands in very many files only some are shown.
+// The number of shown files is bounded.
 func TestManyFiles(t *testing.T) {
 	t.Parallel()
 	a := Attempt{Status: Failed, Reason: "no"}
@@ -270,7 +270,7 @@ func TestJUnit(t *testing.T) {
 	}
 }
 
-// Nothing that an agent wrote is markup.
+// Texts of agents are never markup.
 func TestMarkdown(t *testing.T) {
 	t.Parallel()
 	r := sample()
@@ -292,7 +292,7 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// The values are those of the formula by hand, as tables of the score interval have them.
+// The values were computed by hand and agree with tables of the score interval.
 func TestInterval(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -348,7 +348,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Passed three times in a row is expected to pass, as in agbenchmark.
+// Three passes in a row are expected to continue, as in agbenchmark.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	history := t.TempDir()
