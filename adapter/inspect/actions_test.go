@@ -14,9 +14,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// late is a service in which another person answers between the look at a question and the answer.
+// late is a service in which another person answers before the answer of the test.
 type late struct {
-	adapter.Service // nil: what is missing here is not called
+	adapter.Service // nil: other methods are not called
 
 	open bool
 }
@@ -46,7 +46,7 @@ func (l *late) StartRun(context.Context, *adapter.RunRequest) (*adapter.Started,
 	return nil, mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy, "busy")
 }
 
-// TestAnAnswerThatComesTooLateSaysWhoWasFirst: also when the question was open as it was looked at.
+// The question is open when the form is read.
 func TestAnAnswerThatComesTooLateSaysWhoWasFirst(t *testing.T) {
 	t.Parallel()
 	l := &late{open: true}
@@ -61,7 +61,7 @@ func TestAnAnswerThatComesTooLateSaysWhoWasFirst(t *testing.T) {
 	}
 }
 
-// TestOnlyFormsAreTaken: a body that is no form of a page is refused, where it had been an empty one.
+// A body of another type is refused instead of read as an empty form.
 func TestOnlyFormsAreTaken(t *testing.T) {
 	t.Parallel()
 	l := &late{open: true}
@@ -78,7 +78,7 @@ func TestOnlyFormsAreTaken(t *testing.T) {
 	}
 }
 
-// gone is a service whose only run was made of an agent that is not configured any more.
+// gone is a service whose only run belongs to an agent that was removed from the configuration.
 type gone struct{ adapter.Service }
 
 func (gone) SearchAssistants(context.Context, adapter.AgentQuery) ([]mapping.Assistant, int, error) {
@@ -89,7 +89,7 @@ func (gone) GetRun(context.Context, adapter.RunRef) (*mapping.Run, error) {
 	return &mapping.Run{ID: "r", Agent: "gone", Options: mapping.RunOptions{Input: []byte(`"` + strings.Repeat("x", maxEdit) + `"`)}}, nil
 }
 
-// TestAnAgentThatIsGoneIsNotReplaced: the form by which its run is made again names it, and no other in its place.
+// The form of the removed agent's run selects that agent and not another one.
 func TestAnAgentThatIsGoneIsNotReplaced(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "/inspect/runs/r/again", nil)

@@ -15,14 +15,14 @@ import (
 
 const longRun = 10_000 // events
 
-// longLog is a service of one run. It counts the events that are read.
+// longLog is a service with one run. It counts the events that are read.
 type longLog struct {
 	adapter.Service
 	read    int
-	pruned  int64            // the events up to this one are there no more
+	pruned  int64            // events up to this one are pruned
 	works   bool             // the run has not ended
-	ends    bool             // it ends when it has been read once
-	exposes mapping.Exposure // what is known of its agent
+	ends    bool             // it ends after the first read
+	exposes mapping.Exposure // what is known about its agent
 }
 
 func (l *longLog) GetRun(context.Context, adapter.RunRef) (*mapping.Run, error) {
@@ -63,7 +63,7 @@ func (l *longLog) RunEvents(ctx context.Context, _ adapter.RunRef, after adapter
 	}
 }
 
-// numbering is an observer that says how many events it has seen, and of which kind of agent.
+// numbering is an observer whose frames show how many events it has seen and what it knows about the agent.
 type numbering struct {
 	seen    int
 	exposes mapping.Exposure
@@ -79,7 +79,7 @@ func (n *numbering) Fork() adapter.Observer {
 	return &other
 }
 
-// page reads a page by an axis of its own, as each request does, and says how many events it took.
+// page reads a page with a new axis, as each request does, and returns the number of events that it read.
 func (l *longLog) page(t *testing.T, m *marks, q axisQuery) (axisPage, int) {
 	t.Helper()
 	dialects := adapter.Dialects{{Name: "d", Observe: func(o adapter.Observed) adapter.Observer { return &numbering{exposes: o.Exposes} }}}
@@ -95,8 +95,7 @@ func (l *longLog) page(t *testing.T, m *marks, q axisQuery) (axisPage, int) {
 	return p, l.read - before
 }
 
-// TestARunHasEndedWhereAPageHasItsEnd: also one that ended between the two reads, whose page nothing would change any
-// more.
+// This includes a run that ends between the two reads: its page would not change any more.
 func TestARunHasEndedWhereAPageHasItsEnd(t *testing.T) {
 	t.Parallel()
 	for after, want := range map[int64]mapping.RunStatus{0: mapping.RunRunning, longRun - 50: mapping.RunSuccess} {
@@ -112,8 +111,7 @@ func TestARunHasEndedWhereAPageHasItsEnd(t *testing.T) {
 	}
 }
 
-// TestALatePageOfALongRunReadsNoMoreThanTheFirst: each page is what it would be by reading from the run's start, also
-// when it is asked for once more, and one that is asked for after another reads its own events; of a run at work, too.
+// With marks each page is the same as without, also if it is requested twice and for an active run.
 func TestALatePageOfALongRunReadsNoMoreThanTheFirst(t *testing.T) {
 	t.Parallel()
 	for n := range 3 {
@@ -138,8 +136,7 @@ func TestALatePageOfALongRunReadsNoMoreThanTheFirst(t *testing.T) {
 	}
 }
 
-// TestAPageAfterAPlaceThatWasPruned: a place is kept of events that are there no more; the page has what is left, as
-// without it.
+// A mark after pruned events is ignored: the page has what is left.
 func TestAPageAfterAPlaceThatWasPruned(t *testing.T) {
 	t.Parallel()
 	l, m := &longLog{}, newMarks()
@@ -152,8 +149,7 @@ func TestAPageAfterAPlaceThatWasPruned(t *testing.T) {
 	}
 }
 
-// TestAPageAfterAPlaceThatWasKeptOfAnUnknownAgent: what is known of the agent meanwhile holds for the next page, as
-// without a place.
+// A mark from the time when the agent was unknown is ignored once the agent is known.
 func TestAPageAfterAPlaceThatWasKeptOfAnUnknownAgent(t *testing.T) {
 	t.Parallel()
 	l, m := &longLog{}, newMarks()
@@ -169,8 +165,7 @@ func TestAPageAfterAPlaceThatWasKeptOfAnUnknownAgent(t *testing.T) {
 	}
 }
 
-// TestCallsStandWhereTheirAnswersEnded: between the events of a page; those that ended before it or after it are on
-// others.
+// Calls that ended before or after the page are on other pages.
 func TestCallsStandWhereTheirAnswersEnded(t *testing.T) {
 	t.Parallel()
 	at := func(s int64) time.Time { return time.Unix(s, 0) }
@@ -178,7 +173,7 @@ func TestCallsStandWhereTheirAnswersEnded(t *testing.T) {
 	rows := func() []row { return []row{{Seq: 5, At: at(5)}, {Seq: 6, At: at(6)}} }
 	for name, one := range map[string]struct {
 		begun, took int64
-		want        []int64 // 0 is the call
+		want        []int64 // 0 means the call
 	}{
 		"before the page": {1, 1, []int64{5, 6}},
 		"first":           {1, 3, []int64{0, 5, 6}},
@@ -197,7 +192,7 @@ func TestCallsStandWhereTheirAnswersEnded(t *testing.T) {
 	}
 }
 
-// TestTimingOfCallsAtOnce: what two calls did at the same time counts once, and no part is longer than the run.
+// Overlapping calls count once, and no part is longer than the run.
 func TestTimingOfCallsAtOnce(t *testing.T) {
 	t.Parallel()
 	at := func(s int64) time.Time { return time.Unix(s, 0) }
@@ -224,7 +219,7 @@ func TestTimingOfCallsAtOnce(t *testing.T) {
 	}
 }
 
-// TestEachCallStandsOnOnePage: wherever its answer ended, between the pages of a run, too.
+// This includes calls that ended between two pages.
 func TestEachCallStandsOnOnePage(t *testing.T) {
 	t.Parallel()
 	l, on := &longLog{}, map[int64]int{}

@@ -4,7 +4,7 @@
 // same key could not request elsewhere. It names no dialect and has no backend.
 //
 // Start with the table of routes in inspect.go. Every handler is a method of server. A page and its JSON are rendered
-// from one view model (render.go). The packages' other files hold what a page shows: axis.go and row.go (a run's
+// from one view model (render.go). The package's other files hold what a page shows: axis.go and row.go (a run's
 // events, what clients got, calls), conversation.go, difference.go, question.go, export.go and har.go.
 //
 //   - Pages work without scripts. A module adds what only a script can, and writes texts with textContent. The policy

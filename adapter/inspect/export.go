@@ -148,7 +148,7 @@ type exportedPart struct {
 }
 
 // writeLines writes a run as lines of JSON, as visible to the principal of ctx: the run, each event of its log, each
-// kept call. Calls that are dropped meanwhile are omitted.
+// kept call. It omits calls that are no longer kept.
 func writeLines(ctx context.Context, w io.Writer, a *axis, calls []adapter.AgentCall, get getCall) error {
 	to := json.NewEncoder(w)
 	to.SetEscapeHTML(false)

@@ -13,8 +13,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestCallsInAnArchive: text is text, other bytes are in base64, a body that was cut says so, and a call that is kept
-// no longer is left out.
+// Text stays text, other bytes become base64, a truncated body is marked, and a dropped call is omitted.
 func TestCallsInAnArchive(t *testing.T) {
 	t.Parallel()
 	calls := map[int64]adapter.AgentCall{
@@ -50,8 +49,7 @@ func TestCallsInAnArchive(t *testing.T) {
 	}
 }
 
-// TestACallThatCannotBeReadFailsTheExport: a file that lacks a call for a fault of the database does not pass for
-// whole.
+// A file without a call that could not be read must not look complete.
 func TestACallThatCannotBeReadFailsTheExport(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("disk")
@@ -69,8 +67,7 @@ func TestACallThatCannotBeReadFailsTheExport(t *testing.T) {
 	}
 }
 
-// harForm are the members of each object of HTTP Archive 1.2, by the member that it is in. A ? is after one that may be
-// left out.
+// harForm has the members of each object of HTTP Archive 1.2, by the name of the object. Optional ones end with "?".
 var harForm = map[string]string{
 	"":            "log",
 	"log":         "version creator browser? pages? entries comment?",
@@ -88,7 +85,7 @@ var harForm = map[string]string{
 	"queryString": "name value comment?",
 }
 
-// checkForm: an object has what its place demands and, but for members that begin with an underscore, nothing else.
+// checkForm checks that objects have their required members and no unknown ones without an underscore.
 func checkForm(t *testing.T, at string, value any) {
 	t.Helper()
 	switch v := value.(type) {
@@ -112,8 +109,7 @@ func checkForm(t *testing.T, at string, value any) {
 	}
 }
 
-// TestAnArchiveKeepsToItsForm: of calls with and without bodies, with bytes that are no text both ways, answered and
-// not.
+// The calls have no body, text and binary bodies, and a response or none.
 func TestAnArchiveKeepsToItsForm(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -9,8 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestPreviewsGoByTheBytes: an image is sent whole, whatever its agent calls it; what only calls itself one is a text
-// or nothing, and no rune of a long text is cut in two.
+// An image is recognized by its bytes and sent whole. Text is not cut within a rune.
 func TestPreviewsGoByTheBytes(t *testing.T) {
 	t.Parallel()
 	png := append([]byte("\x89PNG\r\n\x1a\n"), bytes.Repeat([]byte{0}, 2000)...)
@@ -18,7 +17,7 @@ func TestPreviewsGoByTheBytes(t *testing.T) {
 	for name, one := range map[string]struct {
 		body []byte
 		size int64
-		kind string // "": refused
+		kind string // "" if refused
 		want string
 	}{
 		"an image":              {png, 0, "image/png", string(png)},

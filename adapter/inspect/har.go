@@ -86,7 +86,7 @@ type (
 
 const httpVersion = "HTTP/1.1"
 
-// writeHAR writes the calls as an HTTP archive. Calls that are dropped meanwhile are omitted.
+// writeHAR writes the calls as an HTTP archive. It omits calls that are no longer kept.
 func writeHAR(w io.Writer, version string, calls []adapter.AgentCall, get getCall) error {
 	list := []harEntry{}
 	for i := range calls {

@@ -17,7 +17,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestScriptsAreFewAndInert: modules and styles stay small, load nothing from elsewhere, and make no markup of texts.
+// Modules and styles stay small, load nothing from elsewhere, and make no markup from text.
 func TestScriptsAreFewAndInert(t *testing.T) {
 	t.Parallel()
 	size := map[string]int{}
@@ -45,8 +45,7 @@ func TestScriptsAreFewAndInert(t *testing.T) {
 	}
 }
 
-// TestEveryRouteAsksForTheCallerAndSaysItsEffect: each route needs the right to inspect, those that show what is stored
-// need to read, those that make an agent work to run; what each does is said for the audit log.
+// All routes need the right to inspect, pages of stored data also read, forms that make an agent work also run.
 func TestEveryRouteAsksForTheCallerAndSaysItsEffect(t *testing.T) {
 	t.Parallel()
 	r := mux.NewRouter()
@@ -78,7 +77,7 @@ func TestEveryRouteAsksForTheCallerAndSaysItsEffect(t *testing.T) {
 	}
 }
 
-// TestUsageIsSummedOnce: the pieces of a message are added up, and what the whole message says stands in their place.
+// Pieces of a message are added up, and the whole message replaces them.
 func TestUsageIsSummedOnce(t *testing.T) {
 	t.Parallel()
 	sum := tally{}
@@ -101,7 +100,6 @@ func TestUsageIsSummedOnce(t *testing.T) {
 	}
 }
 
-// TestBriefKeepsRunesWhole: a long sentence is cut between two runes.
 func TestBriefKeepsRunesWhole(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"short", "a" + strings.Repeat("ü", 300), strings.Repeat("\xff", 1000)} {
@@ -111,7 +109,7 @@ func TestBriefKeepsRunesWhole(t *testing.T) {
 	}
 }
 
-// TestAQuestionHasOnePlaceForWords: where words alone are an answer, no field beside theirs takes the same.
+// If words alone are an answer, no second field takes the same words.
 func TestAQuestionHasOnePlaceForWords(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct {
@@ -143,8 +141,7 @@ func TestAQuestionHasOnePlaceForWords(t *testing.T) {
 	}
 }
 
-// TestDefaultsStandInAForm: a text as it is, of which a browser drops the first line's end, and JSON with nothing
-// invisible in it.
+// A browser drops the first line break of a textarea. JSON contains nothing invisible.
 func TestDefaultsStandInAForm(t *testing.T) {
 	t.Parallel()
 	form := formOf(mapping.Interrupt{ID: "q", Value: []byte(`"?"`), Schema: []byte(`{"type":"object","properties":{
@@ -162,13 +159,12 @@ func TestDefaultsStandInAForm(t *testing.T) {
 	}
 }
 
-// TestExcerptsAreShortAndInert: whatever an agent sent, a page has the beginning of it, in lines that end, with nothing
-// invisible in it.
+// A page shows the beginning of any bytes, in lines of bounded length, with nothing invisible.
 func TestExcerptsAreShortAndInert(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct {
 		body string
-		want string // the text, or its beginning where it is cut
+		want string // the text, or its beginning if it is cut
 		cut  bool
 	}{
 		"JSON in lines":    {`{"a":[1]}`, "{\n  \"a\": [\n    1\n  ]\n}", false},
@@ -190,8 +186,7 @@ func TestExcerptsAreShortAndInert(t *testing.T) {
 	}
 }
 
-// TestAnExportIsWholeOrBrokenOff: what fails before anything was sent has an error for its answer; what fails later is
-// cut, so that it is not taken for whole.
+// An early failure is answered with an error. A later one aborts the response, so that it does not look complete.
 func TestAnExportIsWholeOrBrokenOff(t *testing.T) {
 	t.Parallel()
 	broken := mapping.Errorf(mapping.Conflict, mapping.CodeCursorExpired, "pruned")
@@ -215,7 +210,7 @@ func TestAnExportIsWholeOrBrokenOff(t *testing.T) {
 	}
 }
 
-// TestLengthsOfTime: as the modules write them, which .browser/inspect-run.test.mjs holds to the same.
+// The modules write the same: see .browser/inspect-run.test.mjs.
 func TestLengthsOfTime(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[float64]string{0.0004: "0.40 ms", 0.25: "250 ms", 59.5: "59.50 s", 119.7: "2m0s", 3725: "1h2m5s"} {

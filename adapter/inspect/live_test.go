@@ -6,7 +6,6 @@ import (
 	"testing"
 )
 
-// TestAStreamWithoutABodyIsNotWaitedFor: what HEAD asks of a stream is said at once, and its connection is free again.
 func TestAStreamWithoutABodyIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())

@@ -18,7 +18,6 @@ const (
 	objSchema = `{"type":"object","properties":{"name":{"type":"string","title":"Name"},"age":{"type":"integer"},"sure":{"type":"boolean"},"size":{"enum":["s","m"]},"more":{}},"required":["name"]}`
 )
 
-// TestAnswers: what each kind of question is answered by, as a form says it.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for what, tt := range map[string]struct{ value, schema, form, want string }{
@@ -59,7 +58,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// FuzzQuestion: whatever is asked and said, an answer is JSON or refused as invalid.
+// An answer is valid JSON or refused as invalid.
 func FuzzQuestion(f *testing.F) {
 	for _, value := range []string{middleware, card, ownAsk, `"x"`, `null`, `[]`} {
 		f.Add(value, objSchema, "decision-0=approve&words=x&field-0=1&reason-0=r&args-0={}")

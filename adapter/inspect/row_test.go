@@ -22,7 +22,6 @@ func TestFramesThatFollowEachOtherAreCounted(t *testing.T) {
 	}
 }
 
-// TestEventsInALine: what each kind of event says to a person, of whatever form its data is.
 func TestEventsInALine(t *testing.T) {
 	t.Parallel()
 	question := []mapping.Interrupt{{Value: []byte(`"Which?"`)}, {Value: []byte(`{"a":1}`)}}

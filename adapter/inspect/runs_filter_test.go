@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestAFilterStandsInItsForm: what a list is of can be read off its form, and is sent again by it, also where an
-// address said it in another way: a time with a zone or without one, an agent that is not configured any more.
+// The form shows each condition of an address in its own format: times with a zone or without, a removed agent.
 func TestAFilterStandsInItsForm(t *testing.T) {
 	t.Parallel()
 	f, err := readFilter(url.Values{"since": {"2026-01-02T01:04:05+02:00"}, "until": {"2026-01-02T03:04:05.000001Z"}, "agent": {"gone"}})

@@ -12,7 +12,7 @@ const (
 	uuid   = "[0-9a-f]{8}-[0-9a-f-]{27}"
 )
 
-// brokenServers are servers that break one rule each, by dialect and check.
+// brokenServers break one rule each, by dialect and check.
 var brokenServers = map[string][]fault{
 	"v1": {
 		{"task.create", `^POST /ap/v1/agent/tasks .*checked`, status(201, `{"task_id":"x","artifacts":[]}`)},
@@ -197,7 +197,7 @@ var brokenServers = map[string][]fault{
 	},
 }
 
-// only does it to answers of a status.
+// only applies do to responses with a status.
 func only(code int, do func(*http.Response)) func(*http.Response) {
 	return func(res *http.Response) {
 		if res.StatusCode == code {
@@ -206,7 +206,7 @@ func only(code int, do func(*http.Response)) func(*http.Response) {
 	}
 }
 
-// notOf does it to requests whose path does not have a text.
+// notOf applies do to requests whose path does not contain text.
 func notOf(text string, do func(*http.Response)) func(*http.Response) {
 	return func(res *http.Response) {
 		if !strings.Contains(res.Request.URL.Path, text) {
@@ -215,19 +215,19 @@ func notOf(text string, do func(*http.Response)) func(*http.Response) {
 	}
 }
 
-// emptyAs answers something where nothing was found.
+// emptyAs replaces empty results.
 func emptyAs(body string) func(*http.Response) {
 	return swap(`^(\[\]|\{"items":\[\]\})\s*$`, body)
 }
 
-// madeAnother answers a new thread with another id than the one that was wanted.
+// madeAnother ignores the requested id of a new thread.
 func madeAnother(res *http.Response) {
 	if res.StatusCode == http.StatusOK {
 		swap(`"thread_id":"........`, `"thread_id":"00000000`)(res)
 	}
 }
 
-// firstRefusal answers the first request that was refused as a server does that has failed.
+// firstRefusal answers the first refused request with 500.
 func firstRefusal() func(*http.Response) {
 	done := false
 	return func(res *http.Response) {
@@ -238,7 +238,7 @@ func firstRefusal() func(*http.Response) {
 	}
 }
 
-// sameID gives all steps of a task the id of the first.
+// sameID gives all steps of a task the same id.
 func sameID() func(*http.Response) {
 	pattern, first := regexp.MustCompile(`"step_id":"[^"]*"`), map[string][]byte{}
 	return func(res *http.Response) {
@@ -251,7 +251,7 @@ func sameID() func(*http.Response) {
 	}
 }
 
-// losesFiles has no files but those that were uploaded.
+// losesFiles loses all files but uploaded ones.
 func losesFiles(res *http.Response) {
 	body, _ := io.ReadAll(res.Body)
 	if replaced(res, body); !strings.Contains(string(body), "checked") {
@@ -259,7 +259,7 @@ func losesFiles(res *http.Response) {
 	}
 }
 
-// elsewhere has the events at the path of the SDKs alone, with the document's names.
+// elsewhere has the event stream only at the SDKs' path, with the document's names.
 func elsewhere(res *http.Response) {
 	if strings.HasSuffix(res.Request.URL.Path, "/stream") {
 		status(http.StatusNotFound, `{}`)(res)

@@ -22,14 +22,14 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// fault is a rule that a server breaks: what it does otherwise to the requests of a form.
+// fault breaks one rule for the matching requests.
 type fault struct {
-	check string // the check that is to see it
+	check string // that must fail
 	on    string // regular expression for "METHOD /path?query BODY"
 	do    func(*http.Response)
 }
 
-// status has a request answered otherwise.
+// status replaces a response.
 func status(code int, body string) func(*http.Response) {
 	return func(res *http.Response) {
 		res.StatusCode = code
@@ -37,7 +37,7 @@ func status(code int, body string) func(*http.Response) {
 	}
 }
 
-// swap replaces a regular expression in an answer, in each line of a stream.
+// swap replaces a regular expression in a response, in streams line by line.
 func swap(old, with string) func(*http.Response) {
 	pattern := regexp.MustCompile(old)
 	return func(res *http.Response) {
@@ -50,7 +50,7 @@ func swap(old, with string) func(*http.Response) {
 	}
 }
 
-// typed has an answer say another content type.
+// typed replaces the content type.
 func typed(media string) func(*http.Response) {
 	return func(res *http.Response) { res.Header.Set("Content-Type", media) }
 }
@@ -61,7 +61,7 @@ func replaced(res *http.Response, body []byte) {
 	res.Header.Set("Content-Length", strconv.Itoa(len(body)))
 }
 
-// lines passes a stream on, each line changed.
+// lines changes each line of a stream.
 func lines(from io.ReadCloser, change func(string) string) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {
@@ -78,7 +78,7 @@ func lines(from io.ReadCloser, change func(string) string) io.ReadCloser {
 	return r
 }
 
-// breaking is a proxy in front of a server that breaks one rule.
+// breaking is a proxy that breaks one rule of a server.
 func breaking(t *testing.T, server string, f fault) string {
 	t.Helper()
 	target, err := url.Parse(server)
@@ -106,7 +106,7 @@ func breaking(t *testing.T, server string, f fault) string {
 	return srv.URL
 }
 
-// TestBrokenServers: a server that breaks one rule is told by the check of that rule, and by no other.
+// A server that breaks one rule fails the check of that rule and no other.
 func TestBrokenServers(t *testing.T) {
 	t.Parallel()
 	for dialect, table := range brokenServers {
@@ -125,7 +125,7 @@ func TestBrokenServers(t *testing.T) {
 					continue
 				}
 				for _, c := range s.Begin() {
-					// An agent that never ends breaks no rule of v1.step.last, which is then skipped.
+					// An agent that never ends only skips v1.step.last.
 					if c.ID != "v1.step.last" && !slices.ContainsFunc(table, func(f fault) bool { return dialect+"."+f.check == c.ID }) {
 						t.Errorf("no server breaks the rule of %s", c.ID)
 					}
@@ -135,7 +135,7 @@ func TestBrokenServers(t *testing.T) {
 	}
 }
 
-// saidKey is under which a request keeps "METHOD /path?query BODY".
+// saidKey is the context key of "METHOD /path?query BODY".
 type saidKey struct{}
 
 func withSaid(r *http.Request, body string) context.Context {

@@ -15,13 +15,13 @@ import (
 
 func TestMain(m *testing.M) { rig.Main(m) }
 
-// checked does the checks of the dialects of these names, or of those that the server speaks.
+// checked runs the named suites, or those that the server speaks.
 func checked(t *testing.T, url string, limit time.Duration, names ...string) conformance.Report {
 	t.Helper()
 	return checkedAs(t, "", url, limit, names...)
 }
 
-// checkedAs is checked with an agent that runs are made with.
+// checkedAs is checked with the agent for runs.
 func checkedAs(t *testing.T, agent, url string, limit time.Duration, names ...string) conformance.Report {
 	t.Helper()
 	server := &check.Server{Base: url, Agent: agent, Timeout: limit}
@@ -33,7 +33,7 @@ func checkedAs(t *testing.T, agent, url string, limit time.Duration, names ...st
 	return conformance.Run(t.Context(), conformance.Options{Server: server, Suites: suites, Wanted: all, Watch: func(check.Result) {}})
 }
 
-// failures are the checks that failed.
+// failures returns the ids of the failed checks.
 func failures(r conformance.Report) (ids []string) {
 	for _, d := range r.Dialects {
 		for _, c := range d.Results {
@@ -45,8 +45,7 @@ func failures(r conformance.Report) (ids []string) {
 	return ids
 }
 
-// TestTheBridgeConforms: in front of an agent of either kind the bridge speaks every dialect, and every check of every
-// level passes. What the checks made is gone.
+// In front of either kind of agent the bridge passes every check and nothing is left behind.
 func TestTheBridgeConforms(t *testing.T) {
 	t.Parallel()
 	for name, agent := range map[string]http.Handler{"step agent": adaptertest.NewStepAgent(adaptertest.Plain), "graph": rig.Chats()} {
@@ -56,7 +55,7 @@ func TestTheBridgeConforms(t *testing.T) {
 			r := checked(t, b.URL, time.Minute)
 			for _, d := range r.Dialects {
 				for _, c := range d.Results {
-					// A graph that only talks has no files, and no steps but one.
+					// The graph creates no files and has one step.
 					optional := c.Status == check.Skipped && (c.ID == "v1.artifact.made" || c.ID == "v1.step.list.size") && name == "graph"
 					if c.Status != check.Passed && !optional {
 						t.Errorf("%s %s: %s\n%s\n%s\n%s", c.Status, c.ID, c.Reason, c.Cites, c.Sent, c.Came)
@@ -74,7 +73,7 @@ func TestTheBridgeConforms(t *testing.T) {
 	}
 }
 
-// countChecked counts the threads that the checks have marked.
+// countChecked counts the threads that the checks have created.
 func countChecked(threads []any) (n int) {
 	for _, each := range threads {
 		if check.At(each, "metadata.checked") != nil {
@@ -84,7 +83,7 @@ func countChecked(threads []any) (n int) {
 	return n
 }
 
-// TestRunsMade: the agent works no more than the document says. A run that is cancelled may not have reached it.
+// The checks start no more runs than documented. A cancelled run may not have reached the agent.
 func TestRunsMade(t *testing.T) {
 	t.Parallel()
 	for dialect, runs := range map[string]int{"agentprotocol": 5, "langgraph": 7, "streaming": 1} {
@@ -99,7 +98,7 @@ func TestRunsMade(t *testing.T) {
 	}
 }
 
-// TestChecksAreCited: each check has an id of its own below its dialect's name, a sentence and a place in a document.
+// Each check has a unique id with its dialect, a sentence and a citation.
 func TestChecksAreCited(t *testing.T) {
 	t.Parallel()
 	had := map[string]bool{}
@@ -114,7 +113,7 @@ func TestChecksAreCited(t *testing.T) {
 	}
 }
 
-// TestCtrlC: what was made is removed though the checks are stopped, and the rest is skipped.
+// After a stop the rest is skipped and everything created is deleted.
 func TestCtrlC(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, rig.Chats())

@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestKnownServers holds the document to what is seen of the bridge and of the agents of the tests.
+// The document has the results of the bridge and of the test agents.
 func TestKnownServers(t *testing.T) {
 	known := []knownServer{
 		{"this bridge in front of a step agent", rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL, ""},
@@ -26,7 +26,7 @@ func TestKnownServers(t *testing.T) {
 	documented(t, known)
 }
 
-// TestRealKnownServers does the same with real servers, which make e2e starts.
+// The document has the results of real servers, which make e2e starts.
 func TestRealKnownServers(t *testing.T) {
 	var known []knownServer
 	if url := os.Getenv("APBRIDGE_E2E_JSAGENT"); url != "" {
@@ -43,12 +43,12 @@ func TestRealKnownServers(t *testing.T) {
 
 type knownServer struct {
 	name, url string
-	agent     string // that runs are made with; "" for the first listed
+	agent     string // of runs; "" means the first listed
 }
 
 const knownServers = "../../../../docs/conformance.md"
 
-// documented compares the rows of some servers with those of the document, or writes them.
+// documented compares rows of the document with the results, or writes them with -update.
 func documented(t *testing.T, known []knownServer) {
 	t.Helper()
 	raw, err := os.ReadFile(knownServers)

@@ -16,14 +16,13 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/agent"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/verdict"
 )
 
-// scripted is a server of the protocol that has its files from the first.
+// scripted is a server of the protocol whose files exist from the start.
 type scripted struct {
-	last  int               // steps until the last; 0: never
+	last  int               // the last step; 0 means never
 	files map[string]string // by path
-	// answers replace those to "METHOD path", with TASK for the id.
+	// answers replace the responses to "METHOD path", in which TASK stands for the id.
 	answers map[string]string
 	more    string // of each step, as ,"additional_output":{}
 
@@ -75,7 +74,7 @@ func (a *scripted) answer(route string) string {
 	return a.files[strings.TrimPrefix(route, "GET /TASK/artifacts/")]
 }
 
-// loaded makes challenges of data.json files and what stands beside them: path and text by turns.
+// loaded loads challenges from pairs of path and content.
 func loaded(t *testing.T, files ...string) []challenge.Challenge {
 	t.Helper()
 	tree := fstest.MapFS{}
@@ -90,7 +89,6 @@ func loaded(t *testing.T, files ...string) []challenge.Challenge {
 	return list
 }
 
-// against completes options for a handler.
 func against(t *testing.T, h http.Handler, o Options) Options {
 	t.Helper()
 	server := httptest.NewServer(h)
@@ -109,16 +107,16 @@ func against(t *testing.T, h http.Handler, o Options) Options {
 	return o
 }
 
-func python(t *testing.T, named string, limit time.Duration) *verdict.Python {
+func python(t *testing.T, named string, limit time.Duration) *Python {
 	t.Helper()
-	p, err := verdict.NewPython(named, verdict.Limits{Time: limit, Memory: 2 << 30})
+	p, err := NewPython(named, PythonLimits{Time: limit, Memory: 2 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-// try runs one challenge once, made from a data.json and the files beside it.
+// try attempts one challenge, made from a data.json and the files next to it.
 func try(t *testing.T, h http.Handler, o Options, data string, files ...string) report.Attempt {
 	t.Helper()
 	all := []string{"c/data.json", data}

@@ -16,7 +16,6 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/agent"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/verdict"
 	"github.com/apbridge/apbridge/mapping/credential"
 )
 
@@ -24,26 +23,25 @@ import (
 const (
 	maxFiles   = 1000
 	maxBytes   = 256 << 20
-	maxAnswers = 1 << 20 // of steps that the report keeps
-	maxReason  = 1000    // bytes of a reason, without the sign that it was cut
+	maxAnswers = 1 << 20 // bytes of steps that are reported
+	maxReason  = 1000    // bytes of a reason, without the ellipsis
 )
 
-// grace is how long what is under way may still take when a run is stopped.
+// grace bounds the remaining work of an attempt after a run is stopped.
 const grace = 15 * time.Second
 
-// attempt is one try of a challenge.
+// attempt is one attempt at a challenge.
 type attempt struct {
 	*run
 	challenge challenge.Challenge
 	report.Attempt
 	began   time.Time
-	failure string // why the run behind the last step failed
-	silent  bool   // a step was not answered in time
-	answers int    // bytes kept of steps
-	done    bool   // the agent was not stopped in its work
+	failure string // why the agent's run failed, by its last step
+	silent  bool   // a step got no response in time
+	answers int    // bytes of steps so far
+	done    bool   // the agent was not interrupted
 }
 
-// try makes one try.
 func (r *run) try(ctx context.Context, c challenge.Challenge, n int) report.Attempt {
 	a := &attempt{run: r, challenge: c, Attempt: report.Attempt{Number: n}, began: time.Now()}
 	a.emit(report.EventChallenge, "")
@@ -71,7 +69,7 @@ func (a *attempt) emit(kind, text string) {
 	a.run.emit(report.Event{Kind: kind, Challenge: a.challenge.Name, Attempt: a.Number, Step: a.Steps, Text: text})
 }
 
-// work has the agent work: until its last step, the time limit, or a failure.
+// work drives the agent up to its last step, the time limit or a failure.
 func (a *attempt) work(ctx context.Context) (err error) {
 	if a.TaskID, err = a.Agent.Create(ctx, a.challenge.Task); err != nil {
 		return fmt.Errorf("no task was made: %w", err)
@@ -119,14 +117,14 @@ func (a *attempt) step(ctx context.Context) (last bool, err error) {
 	return s.Last, nil
 }
 
-// halted reports whether the steps ended for what is not an answer of the agent, so that what is there is judged all
-// the same: Ctrl-C, or a step without an answer in time. agbenchmark does so.
+// halted reports whether the steps ended by Ctrl-C or without a response in time. The files are judged nevertheless, as
+// agbenchmark does.
 func (a *attempt) halted(ctx context.Context) bool {
 	a.TimedOut = a.TimedOut || a.silent
 	return a.silent || ctx.Err() != nil && a.TaskID != ""
 }
 
-// judge brings the files and judges them.
+// judge downloads the files and judges them.
 func (a *attempt) judge(ctx context.Context) error {
 	a.emit(report.EventJudge, "")
 	w, err := a.workspace()
@@ -138,42 +136,42 @@ func (a *attempt) judge(ctx context.Context) error {
 		v := a.verdict(ctx, w)
 		a.Status, a.Reason, a.Files, a.Output, a.GraderTokens = v.Status, v.Reason, v.Files, v.Output, v.GraderTokens
 	}
-	_ = w.Close() // what cannot be removed is no fault of the agent's; verdict.Sweep tries again
+	_ = w.Close() // if it cannot be removed, Sweep tries again
 	return err
 }
 
-func (a *attempt) verdict(ctx context.Context, w *verdict.Workspace) verdict.Verdict {
+func (a *attempt) verdict(ctx context.Context, w *workspace) verdict {
 	if a.challenge.Ground.Eval.Type == challenge.ByModel {
-		return a.Python.JudgeByModel(ctx, a.Model, a.challenge, w)
+		return a.Python.judgeByModel(ctx, a.Model, a.challenge, w)
 	}
-	return a.Python.Judge(ctx, a.challenge, w)
+	return a.Python.judge(ctx, a.challenge, w)
 }
 
-// workspace is where the agent's files go: of those that are kept, each try has a folder of its own.
-func (a *attempt) workspace() (*verdict.Workspace, error) {
+// workspace creates the folder for the agent's files. Each attempt has its own if they are kept.
+func (a *attempt) workspace() (*workspace, error) {
 	if a.Keep == "" {
-		return verdict.NewWorkspace("")
+		return newWorkspace("")
 	}
 	folder := filepath.Join(a.Keep, a.folder())
-	w, err := verdict.NewWorkspace(folder)
+	w, err := newWorkspace(folder)
 	for n := 2; errors.Is(err, fs.ErrExist); n++ { // a challenge of a similar name
-		w, err = verdict.NewWorkspace(fmt.Sprintf("%s~%d", folder, n))
+		w, err = newWorkspace(fmt.Sprintf("%s~%d", folder, n))
 	}
 	return w, err
 }
 
 var notInNames = regexp.MustCompile(`[^\pL\pN._-]`)
 
-// folder is a name for this try; that of another one may be the same.
+// folder returns a name for this attempt, which another one may have, too.
 func (a *attempt) folder() string {
 	const most = 100 // bytes, of the 255 that folders may have
 	name := clipped(strings.TrimLeft(notInNames.ReplaceAllString(a.challenge.Name, "_"), "."), most)
 	return fmt.Sprintf("%s-%d", name, a.Number)
 }
 
-// fetch downloads what the task has, also after a time limit: what is there counts. All together may take as long as
-// one request: an agent that is slow with each of a thousand files would never end else.
-func (a *attempt) fetch(ctx context.Context, w *verdict.Workspace) error {
+// fetch downloads the artifacts, also after the time limit. All together may take as long as one request, since a slow
+// agent can have a thousand files.
+func (a *attempt) fetch(ctx context.Context, w *workspace) error {
 	ctx, stop := context.WithTimeoutCause(ctx, a.Agent.Patience, agent.ErrNoAnswer)
 	defer stop()
 	list, err := a.Agent.Artifacts(ctx, a.TaskID, maxFiles)
@@ -200,8 +198,8 @@ func (a *attempt) fetch(ctx context.Context, w *verdict.Workspace) error {
 	return nil
 }
 
-// conclude words why the try did not pass. It worked until ctx ended and was judged until after did; err is what kept
-// it from being judged.
+// conclude sets the reason of an attempt that did not pass. ctx bounded the work and after the judging. err prevented
+// the judging.
 func (a *attempt) conclude(ctx, after context.Context, err error) {
 	if err != nil {
 		a.Status, a.Reason = report.Failed, a.transport(err)
@@ -209,10 +207,10 @@ func (a *attempt) conclude(ctx, after context.Context, err error) {
 	if a.Status == report.Passed {
 		return
 	}
-	// Reports are shown around: a credential is hidden before the reason is cut.
+	// Reports are passed on, so credentials are hidden, before a cut could leave half of one.
 	defer func() { a.Reason = line(credential.Set(nil).Hide(a.Reason), maxReason) }()
 	switch {
-	case ctx.Err() != nil && !a.done: // that is not the agent's fault
+	case ctx.Err() != nil && !a.done: // not the agent's fault
 		a.Status, a.Reason = report.Skipped, fmt.Sprintf("stopped in step %d, before it was done", a.Steps+1)
 	case after.Err() != nil:
 		a.Status, a.Reason = report.Skipped, "stopped while its files were judged"
@@ -233,7 +231,7 @@ func (a *attempt) gone() error {
 	return a.Gone()
 }
 
-// ranOut names the limit that was reached, and where.
+// ranOut describes the time limit that was reached.
 func (a *attempt) ranOut() string {
 	if a.silent {
 		return fmt.Sprintf("no answer to step %d within %s (--step-timeout)", a.Steps+1, spoken(a.Agent.Patience))
@@ -241,7 +239,7 @@ func (a *attempt) ranOut() string {
 	return fmt.Sprintf("time limit of %s reached in step %d", spoken(a.limit()), a.Steps)
 }
 
-// transport words the failure of a call for people.
+// transport describes the failure of a request for people.
 func (a *attempt) transport(err error) string {
 	var call *url.Error
 	var wire net.Error
@@ -254,7 +252,7 @@ func (a *attempt) transport(err error) string {
 	return strings.Replace(err.Error(), call.Error(), fmt.Sprintf("the agent broke off or is gone (%v)", call.Err), 1)
 }
 
-// spoken is a duration in words: 6 s, 5 min.
+// spoken formats a duration, such as 6 s or 5 min.
 func spoken(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -265,10 +263,9 @@ func spoken(d time.Duration) string {
 	return fmt.Sprintf("%g s", d.Seconds())
 }
 
-// shortened is what a report keeps of a step's output.
 func shortened(text string) string { return line(text, 300) }
 
-// line is a text on one line, the first bytes of it.
+// line returns the first bytes of a text on one line.
 func line(text string, most int) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) > most {
@@ -277,12 +274,12 @@ func line(text string, most int) string {
 	return text
 }
 
-// clipped is the first bytes of a text, in whole characters.
+// clipped returns the first bytes of a text in whole characters.
 func clipped(text string, most int) string {
 	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }
 
-// afterwards is the context of what is still done when ctx has ended; it ends a grace after ctx.
+// afterwards returns a context that ends a grace period after ctx.
 func afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
 	after, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })

@@ -1,9 +1,11 @@
 // Package judge runs challenges against an agent that serves the Agent Protocol v1, directly or through a bridge, and
-// judges what it hands in. The command bench calls it. It knows nothing of the bridge.
+// judges the files it produces. The command bench uses it. It knows nothing about the bridge.
 //
-// It calls in agbenchmark's order: a task is made, the files of artifacts_in are uploaded one after another, steps are
-// asked for without a body until one is the last or the time limit has passed, the artifacts are listed and each is
-// downloaded. The result is judged in a folder of its own.
+// Start with Run, attempt.try, and Python.judge. An attempt makes the requests of agbenchmark in the same order: it
+// creates a task, uploads the files of artifacts_in, requests steps without a body until one is the last or the time
+// limit has passed, lists the artifacts and downloads each. The files are judged in a workspace by the rules of
+// agbenchmark's BuiltinChallenge (agbenchmark/challenges/builtin.py), where one correct file is enough, or by a model
+// (Grader).
 package judge
 
 import (
@@ -14,33 +16,31 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/agent"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/verdict"
 )
 
-// Options are what is run against which agent.
+// Options configure Run.
 type Options struct {
 	Agent *agent.Client
-	// Challenges are run in this order, as challenge.Order makes it.
+	// Challenges are run in this order, which challenge.Order has made.
 	Challenges []challenge.Challenge
-	Alone      bool          // dependencies do not count
-	Repeat     int           // tries of each challenge, from 1
-	Parallel   int           // challenges at a time, from 1
-	Cutoff     time.Duration // replaces the challenges' own time limits, above 0
-	Keep       string        // folder that is there, for the agent's files; "" keeps none
-	Python     *verdict.Python
-	Model      verdict.Model // judges challenges of type llm; nil is none
-	// Bridge: Agent is a bridge, whose threads tell what each task took.
+	Alone      bool          // ignore dependencies
+	Repeat     int           // attempts of each challenge, at least 1
+	Parallel   int           // challenges at a time, at least 1
+	Cutoff     time.Duration // replaces the challenges' time limits if it is above 0
+	Keep       string        // an existing folder for the agent's files; "" keeps none
+	Python     *Python
+	Model      Model // judges challenges of type llm; may be nil
+	// Bridge reports that Agent is a bridge, whose threads have the usage of each task.
 	Bridge bool
-	// Threads is the address under which people find a task's thread by its id; "" for none.
+	// Threads is the URL to which a task's id is appended to show its thread to people, or "".
 	Threads string
-	// Gone returns why an agent whose call or run failed is gone; nil if it is not. It may be nil itself.
+	// Gone returns why the agent has ended, or nil if it has not. It is called after a failure and may be nil.
 	Gone func() error
-	// Watch is told what happens, by one goroutine at a time.
+	// Watch is called for each event, by one goroutine.
 	Watch func(report.Event)
 }
 
-// Run runs the challenges and reports how each went; an agent that fails is in the report. When ctx ends, what is under
-// way is judged by what is there, and what is left is skipped.
+// Run runs the challenges. When ctx ends, running attempts are judged by the files so far, and the rest is skipped.
 func Run(ctx context.Context, o Options) report.Report {
 	r := &run{Options: o, results: make([]report.Result, len(o.Challenges)), state: map[string]state{}, events: make(chan report.Event)}
 	told := make(chan struct{})
@@ -51,23 +51,22 @@ func Run(ctx context.Context, o Options) report.Report {
 		}
 	}()
 	began := time.Now()
-	stop := r.tellOfStop(ctx)
-	r.all(ctx)
+	stop := r.emitStop(ctx)
+	r.runAll(ctx)
 	stop()
 	close(r.events)
 	<-told
 	return report.Report{URL: o.Agent.Base, Began: began.UTC(), Seconds: time.Since(began).Seconds(), Interrupted: ctx.Err() != nil, Results: r.results}
 }
 
-// run is one run of all challenges.
 type run struct {
 	Options
-	results []report.Result  // by the order of Challenges
-	state   map[string]state // by canonical name; of the goroutine of all
+	results []report.Result  // in the order of Challenges
+	state   map[string]state // by canonical name; only used by the goroutine of runAll
 	events  chan report.Event
 }
 
-// state is how far a challenge is.
+// state is the progress of a challenge.
 type state int
 
 const (
@@ -82,8 +81,8 @@ func (r *run) emit(e report.Event) {
 	r.events <- e
 }
 
-// tellOfStop tells once when ctx ends; after the func that it returns it tells nothing more.
-func (r *run) tellOfStop(ctx context.Context) (stop func()) {
+// emitStop emits one event when ctx ends. It emits none after stop.
+func (r *run) emitStop(ctx context.Context) (stop func()) {
 	said := make(chan struct{})
 	cancel := context.AfterFunc(ctx, func() { defer close(said); r.emit(report.Event{Kind: report.EventStop}) })
 	return func() {
@@ -93,8 +92,8 @@ func (r *run) tellOfStop(ctx context.Context) (stop func()) {
 	}
 }
 
-// all runs the challenges, each as soon as those it depends on are done and a place is free.
-func (r *run) all(ctx context.Context) {
+// runAll starts each challenge when its dependencies are done and less than Parallel others are running.
+func (r *run) runAll(ctx context.Context) {
 	for _, c := range r.Challenges {
 		r.state[challenge.Canonical(c.Name)] = waiting
 	}
@@ -119,7 +118,7 @@ func (r *run) all(ctx context.Context) {
 	}
 }
 
-// ready reports whether a challenge waits for nothing but a place.
+// ready reports whether a challenge can be started.
 func (r *run) ready(c challenge.Challenge) bool {
 	if r.state[challenge.Canonical(c.Name)] != waiting {
 		return false
@@ -130,7 +129,7 @@ func (r *run) ready(c challenge.Challenge) bool {
 	})
 }
 
-// settle notes how a challenge went: passed once is passed.
+// settle records the outcome of a challenge. One passed attempt is enough for those that depend on it.
 func (r *run) settle(i int) {
 	s := notPassed
 	if r.results[i].Count(report.Passed) > 0 {
@@ -139,7 +138,7 @@ func (r *run) settle(i int) {
 	r.state[challenge.Canonical(r.Challenges[i].Name)] = s
 }
 
-// missing is why a challenge cannot be tried; "" for nothing.
+// missing returns why a challenge cannot be attempted, or "".
 func (r *run) missing(ctx context.Context, c challenge.Challenge) string {
 	for _, name := range c.Dependencies {
 		switch s, known := r.state[challenge.Canonical(name)]; {
@@ -153,10 +152,10 @@ func (r *run) missing(ctx context.Context, c challenge.Challenge) string {
 	if c.Ground.Eval.Type == challenge.ByModel && r.Model == nil {
 		return "a model would have to judge this (ground.eval.type is llm), and none is configured (--grader-url)"
 	}
-	return r.Python.Missing(ctx, c.Ground.Eval.Type)
+	return r.Python.missing(ctx, c.Ground.Eval.Type)
 }
 
-// tries makes the tries of one challenge, unless it is missing something.
+// tries makes the attempts of one challenge, or skips it if something is missing.
 func (r *run) tries(ctx context.Context, c challenge.Challenge, missing string) report.Result {
 	result := report.Result{Challenge: c}
 	for n := 1; n <= r.Repeat; n++ {

@@ -23,7 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The order and the form of the calls are agbenchmark's.
+// Requests have the order and the form of agbenchmark.
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	a := &scripted{last: 2, files: map[string]string{"a.txt": "Hi"}}
@@ -88,7 +88,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// What agbenchmark's strict client would not take fails the challenge.
+// Responses that agbenchmark's strict client would refuse fail the challenge.
 func TestAgentsThatFail(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]struct{ route, answer, says string }{
@@ -122,7 +122,7 @@ func TestAgentsThatFail(t *testing.T) {
 	}
 }
 
-// hanging answers everything but one route, until its client leaves.
+// hanging answers all routes but one, on which it waits until the client leaves.
 func hanging(a http.Handler, route string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, route) {
@@ -134,7 +134,7 @@ func hanging(a http.Handler, route string) http.Handler {
 	})
 }
 
-// Agents that never end, hang, break off or hand in too much are told in words.
+// The reason describes agents that never end, hang, break off or produce too much.
 func TestAgentsThatMisbehave(t *testing.T) {
 	t.Parallel()
 	patient := func() *agent.Client { return &agent.Client{Patience: 3 * time.Second, HTTP: &http.Client{}} }
@@ -174,7 +174,7 @@ func TestAgentsThatMisbehave(t *testing.T) {
 	}
 }
 
-// pages is an agent that lists its files by tens.
+// pages is an agent that lists its files in pages of ten.
 type pages struct {
 	scripted
 	of    int  // pages
@@ -197,7 +197,7 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"artifacts":[%s],"pagination":{"total_pages":%d}}`, strings.Join(list, ","), p.of)
 }
 
-// A file on a later page is judged, and a server that has not as many pages as it says is not asked for ever.
+// Files on later pages are judged. A server that claims too many pages does not cause endless requests.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	const last = `{"should_contain":["Hi"],"files":["39.txt"],"eval":{"type":"file"}}`
@@ -209,7 +209,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// An agent that is slow with each of many files is not waited for without end.
+// The time for all files together is bounded.
 func TestSlowFiles(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{}
@@ -233,7 +233,7 @@ func TestSlowFiles(t *testing.T) {
 	}
 }
 
-// endless is an agent whose files have a gigabyte.
+// endless is an agent with a file of a gigabyte.
 type endless struct{ *scripted }
 
 func (e endless) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -241,14 +241,14 @@ func (e endless) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.scripted.ServeHTTP(w, r)
 		return
 	}
-	_, _ = io.CopyN(w, zeros{}, 1<<30) // ends when the client has enough
+	_, _ = io.CopyN(w, zeros{}, 1<<30) // the client stops reading
 }
 
 type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { return len(b), nil }
 
-// What is there at the time limit counts, as in agbenchmark.
+// The files at the time limit count, as in agbenchmark.
 func TestDoneAtTheTimeLimit(t *testing.T) {
 	t.Parallel()
 	a := &scripted{files: map[string]string{"a.txt": "Hi"}}
@@ -290,7 +290,7 @@ func TestPython(t *testing.T) {
 	}
 }
 
-// What a judged program started ends with it, and is no reason to fail.
+// Children of a judged program end with it and are no failure.
 func TestPythonLeavesAChild(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("python3"); err != nil {
@@ -318,7 +318,7 @@ func TestPythonLeavesAChild(t *testing.T) {
 	}
 }
 
-// pytest is asked for by its module; its exit code is the verdict. A script stands for the interpreter here.
+// pytest is run as a module, and its exit code decides. A script replaces the interpreter.
 func TestPytest(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("sh"); err != nil {
@@ -341,7 +341,7 @@ func TestPytest(t *testing.T) {
 	}
 }
 
-// TestRealPytest asks pytest itself, where an interpreter has it.
+// Skipped without pytest.
 func TestRealPytest(t *testing.T) {
 	t.Parallel()
 	interpreter := withPytest(t)
@@ -366,7 +366,7 @@ func withPytest(t *testing.T) string {
 	return ""
 }
 
-// Without an interpreter nothing is asked of the agent.
+// Without an interpreter the agent gets no request.
 func TestNoPython(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, kind := range []string{"python", "pytest"} {
@@ -378,7 +378,7 @@ func TestNoPython(t *testing.T) {
 	}
 }
 
-// lines are the results in short.
+// lines returns the results in short.
 func lines(r report.Report) (list []string) {
 	for _, each := range r.Results {
 		for _, a := range each.Attempts {
@@ -388,7 +388,7 @@ func lines(r report.Report) (list []string) {
 	return list
 }
 
-// What others depend on comes first; what cannot be passed any more is skipped, however many are run at a time.
+// Dependencies come first. Challenges whose dependencies failed are skipped, with any parallelism.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
 	list := loaded(t, "a/data.json", named("A", `"TestC"`), "b/data.json", named("B", `"A"`), "c/data.json", named("C", ``), "d/data.json", named("D", `"Gone"`))
@@ -409,7 +409,7 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// Challenges run side by side, as many as are allowed; none of them before what it depends on.
+// At most Parallel challenges run at a time, none before its dependencies.
 func TestParallel(t *testing.T) {
 	t.Parallel()
 	inside, both := make(chan struct{}, 2), make(chan struct{})
@@ -419,7 +419,7 @@ func TestParallel(t *testing.T) {
 	meets := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/steps") {
 			inside <- struct{}{}
-			<-both // none passes before two are here
+			<-both // wait for two
 		}
 		a.ServeHTTP(w, r)
 	})
@@ -429,7 +429,7 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// Tries differ: the challenge is flaky, and passed once is passed for what depends on it.
+// With different outcomes the challenge is flaky, and one passed attempt is enough for its dependents.
 func TestRepeat(t *testing.T) {
 	t.Parallel()
 	a := &scripted{last: 1, files: map[string]string{"a.txt": "Hi"}}
@@ -452,7 +452,7 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
-// Usage is told by steps, and by the thread where a bridge has one.
+// Usage comes from steps, or from the thread of a bridge.
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	a := &scripted{last: 2, files: map[string]string{"a.txt": "Hi"},
@@ -469,7 +469,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// What was done before it was stopped is reported. What is under way is judged by what is there, and has not failed.
+// Earlier results stay in the report. A running attempt is judged by its files so far and has not failed.
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	for name, there := range map[string]string{"nothing yet": "", "done already": "Hi"} {
@@ -483,7 +483,7 @@ func TestStopped(t *testing.T) {
 			h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if strings.HasSuffix(r.URL.Path, "/steps") {
 					if steps++; steps == 2 {
-						_, _ = io.Copy(io.Discard, r.Body) // before that it is not noticed that the client has left
+						_, _ = io.Copy(io.Discard, r.Body) // else the server does not notice that the client has left
 						a.mu.Lock()
 						a.files = map[string]string{"a.txt": there}
 						a.mu.Unlock()
@@ -506,7 +506,7 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// Work that was done when Ctrl-C came is judged as any other.
+// Work that was complete at Ctrl-C is judged as usual.
 func TestStoppedAfterTheLastStep(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
@@ -525,7 +525,7 @@ func TestStoppedAfterTheLastStep(t *testing.T) {
 	}
 }
 
-// The agent's files stay in the folder that was named, whatever a challenge is called.
+// The agent's files stay in the named folder, whatever the name of the challenge.
 func TestKeep(t *testing.T) {
 	t.Parallel()
 	keep := filepath.Join(t.TempDir(), "kept")
@@ -540,7 +540,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// Events come in order, and an agent that is not there fails what is tried.
+// Events are in order. An unreachable agent fails the attempts.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	var kinds []string
@@ -559,7 +559,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// An interpreter and a folder that are named from where the program was started are found from the workspace, too.
+// A relative interpreter and folder are found from the workspace, too.
 func TestRelativePaths(t *testing.T) {
 	found, err := exec.LookPath("python3")
 	if err != nil {
@@ -580,7 +580,7 @@ func TestRelativePaths(t *testing.T) {
 	}
 }
 
-// Judged programs do not have the caller's home, so pytest below it is none.
+// Judged programs do not have the caller's home, so a pytest installed there does not count.
 func TestPytestOfTheHome(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -598,7 +598,7 @@ exec test -e "$HOME/pytest"
 	}
 }
 
-// What stands above the folder of a try is the caller's: pytest does not read it.
+// pytest does not read files above the folder of an attempt, which belong to the caller.
 func TestPytestStaysInTheWorkspace(t *testing.T) {
 	t.Parallel()
 	interpreter := withPytest(t)
@@ -627,7 +627,7 @@ func TestPytestStaysInTheWorkspace(t *testing.T) {
 	}
 }
 
-// Challenges whose names differ in characters that folders do not have are kept side by side.
+// Names that differ only in characters that folders cannot have get different folders.
 func TestKeptApart(t *testing.T) {
 	t.Parallel()
 	keep := t.TempDir()
@@ -639,7 +639,7 @@ func TestKeptApart(t *testing.T) {
 	}
 }
 
-// What a person reads stays short, however much an agent or its program says, and is whole text.
+// Texts for people are short and valid, however much an agent or its program writes.
 func TestReasonsAreShort(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 100_000)
@@ -662,7 +662,6 @@ func TestReasonsAreShort(t *testing.T) {
 	}
 }
 
-// Times are told as people say them.
 func TestSpoken(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{6 * time.Second: "6 s", 90 * time.Second: "90 s", 1500 * time.Millisecond: "1.5 s", time.Minute: "60 s", 5 * time.Minute: "5 min", 250 * time.Millisecond: "250ms"} {
@@ -672,7 +671,7 @@ func TestSpoken(t *testing.T) {
 	}
 }
 
-// A program that was ended because Ctrl-C left no more time says nothing about the agent.
+// A program that was ended because of Ctrl-C says nothing about the agent.
 func TestStoppedWhileJudged(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())

@@ -10,29 +10,28 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/verdict"
 )
 
-// limited is an interpreter whose programs have a quarter of a gigabyte and a time.
+// limited returns an interpreter whose programs have a quarter of a gigabyte and a time limit.
 func limited(t *testing.T, named string, limit time.Duration) Options {
 	t.Helper()
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("python3 is not installed")
 	}
-	p, err := verdict.NewPython(named, verdict.Limits{Time: limit, Memory: 256 << 20})
+	p, err := NewPython(named, PythonLimits{Time: limit, Memory: 256 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return Options{Python: p}
 }
 
-// A greedy program takes memory in small parts until there is no more; a stubborn one never ends.
+// A greedy program allocates memory in small parts; a stubborn one never ends.
 const (
 	greedy   = "a = []\nwhile True: a.append(bytearray(1 << 20))\n"
 	stubborn = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: pass\n"
 )
 
-// A program gets no more memory than its limit, itself or in a child of its own.
+// The limit also holds for children.
 func TestMemoryLimit(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -49,7 +48,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// The limits are those of pytest, too.
+// The limits also hold for pytest.
 func TestPytestLimits(t *testing.T) {
 	t.Parallel()
 	interpreter := withPytest(t)
@@ -64,16 +63,16 @@ func TestPytestLimits(t *testing.T) {
 			continue
 		}
 		o := limited(t, interpreter, 5*time.Minute)
-		if missing := o.Python.Missing(t.Context(), "pytest"); missing != "" {
+		if missing := o.Python.missing(t.Context(), "pytest"); missing != "" {
 			t.Skip(missing)
 		}
-		w, err := verdict.NewWorkspace("")
+		w, err := newWorkspace("")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer w.Close()
 		c := loaded(t, "data.json", data(`{"files":[],"eval":{"type":"pytest"}}`), "custom_python/test_a.py", "def test():\n  exec("+quoted(x.program)+")\n")[0]
-		if v := limited(t, interpreter, x.limit).Python.Judge(t.Context(), c, w); v.Status != report.Failed || !strings.Contains(v.Reason, says) {
+		if v := limited(t, interpreter, x.limit).Python.judge(t.Context(), c, w); v.Status != report.Failed || !strings.Contains(v.Reason, says) {
 			t.Errorf("%s: %q, want %q\n%s", v.Status, v.Reason, says, v.Output)
 		}
 	}
@@ -81,8 +80,8 @@ func TestPytestLimits(t *testing.T) {
 
 func quoted(program string) string { return `"""` + program + `"""` }
 
-// A program that does not heed signals, and one whose child leaves its group with the pipes open, hold the judge up no
-// longer than the time limit.
+// The time limit also bounds a program that ignores signals, and one whose child leaves the group and keeps the
+// pipes open.
 func TestTimeLimit(t *testing.T) {
 	t.Parallel()
 	const asks = `{"should_contain":["done"],"files":["a.py"],"eval":{"type":"python"}}`
@@ -97,7 +96,7 @@ func TestTimeLimit(t *testing.T) {
 	}
 }
 
-// Names that mean something to some system are refused or are those of files in the folder.
+// Names with a special meaning on some system are refused or become files in the folder.
 func TestNamesOfFiles(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 300)

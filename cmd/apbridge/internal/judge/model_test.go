@@ -8,26 +8,25 @@ import (
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/verdict"
 	"github.com/google/go-cmp/cmp"
 )
 
-// lengths grades a text by its length in percent, and gives none to one that is too long.
+// lengths grades a text by its length in percent and fails for long ones.
 type lengths struct{ asked []string }
 
-func (l *lengths) Grade(_ context.Context, _ challenge.Challenge, text string) (verdict.Grade, error) {
+func (l *lengths) Grade(_ context.Context, _ challenge.Challenge, text string) (Grade, error) {
 	l.asked = append(l.asked, text)
 	tokens := int64(len(text))
 	if len(text) > 100 {
-		return verdict.Grade{Tokens: &tokens}, errors.New("the grader answered what is none")
+		return Grade{Tokens: &tokens}, errors.New("the grader answered what is none")
 	}
-	return verdict.Grade{Share: float64(len(text)) / 100, Words: "so many", Tokens: &tokens}, nil
+	return Grade{Share: float64(len(text)) / 100, Words: "so many", Tokens: &tokens}, nil
 }
 
 const forModel = `{"files":[".txt"],"eval":{"type":"llm","scoring":"percentage","template":"rubric"}}`
 
-// A model is asked once, about all files together; more than nine tenths are a success, as in agbenchmark, and without
-// a grade nothing is known.
+// The model gets one request with all files. More than nine tenths pass, as in agbenchmark. Without a grade the
+// challenge is not judged.
 func TestByModel(t *testing.T) {
 	t.Parallel()
 	long := func(n int) string { return strings.Repeat("x", n) }
@@ -62,7 +61,7 @@ func TestByModel(t *testing.T) {
 	}
 }
 
-// Without a model nothing is asked of the agent.
+// Without a model the agent gets no request.
 func TestNoModel(t *testing.T) {
 	t.Parallel()
 	a := &scripted{last: 1, files: map[string]string{"a.txt": "Hi"}}

@@ -18,7 +18,6 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/verdict"
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -132,7 +131,7 @@ func (p *program) bench(ctx context.Context, f benchFlags, args []string, dash i
 	if err != nil {
 		return console.Unreached(ctx, err)
 	}
-	verdict.Sweep(os.TempDir())
+	judge.Sweep(os.TempDir())
 	files, err := f.open(time.Now())
 	if err != nil {
 		return console.Misuse(err.Error())
@@ -253,12 +252,12 @@ func unreadable(folder string, faults []challenge.Fault) error {
 	return errors.New(text.String())
 }
 
-func (f *benchFlags) interpreter() (*verdict.Python, error) {
+func (f *benchFlags) interpreter() (*judge.Python, error) {
 	memory, err := humanize.ParseBytes(f.memory)
 	if err != nil {
 		return nil, fmt.Errorf("flag --python-memory: %q is no size, as 2GiB is", f.memory)
 	}
-	return verdict.NewPython(f.python, verdict.Limits{Time: f.pythonTime, Memory: int64(memory)})
+	return judge.NewPython(f.python, judge.PythonLimits{Time: f.pythonTime, Memory: int64(memory)})
 }
 
 func listChallenges(w io.Writer, list []challenge.Challenge, faults []challenge.Fault) error {

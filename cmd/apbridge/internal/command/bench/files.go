@@ -5,29 +5,27 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/progress"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/outfile"
 )
 
 // benchFiles are the files that a run writes, opened before it.
 type benchFiles struct {
-	reports []*report.Target
-	lines   *report.Target // of events; nil for none
-	history *report.History
-	run     string   // folder of the history; "" for none
-	made    []string // folders that were not there
+	reports []*outfile.Report[report.Report]
+	lines   *outfile.Report[report.Report] // of events; nil for none
+	history string
+	run     string   // the folder in the history; "" for none
+	made    []string // folders that were created
 	watch   func(report.Event)
 }
 
-// open opens all that is to be written, and leaves nothing behind where one cannot be.
+// open opens all files. If one cannot be opened, it leaves nothing behind.
 func (f *benchFlags) open(now time.Time) (_ *benchFiles, err error) {
-	b := &benchFiles{watch: func(report.Event) {}}
+	b := &benchFiles{history: f.history, watch: func(report.Event) {}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.drop())
@@ -39,58 +37,33 @@ func (f *benchFlags) open(now time.Time) (_ *benchFiles, err error) {
 	if err := b.openReports(f); err != nil {
 		return nil, err
 	}
-	return b, b.openHistory(f.history, now)
+	return b, b.openHistory(now)
 }
 
 // openReports opens the files that flags name.
 func (b *benchFiles) openReports(f *benchFlags) error {
-	opened := map[string]*report.Target{} // by flag
+	var all []*outfile.Report[report.Report]
 	for _, x := range []struct {
 		flag, file string
 		write      func(report.Report, io.Writer) error
-	}{{"--report", f.report, report.Report.Agbenchmark}, {"--junit", f.junit, report.Report.JUnit}, {"--markdown", f.markdown, report.Report.Markdown}, {"--jsonl", f.lines, nil}} {
+	}{{"--jsonl", f.lines, nil}, {"--junit", f.junit, report.Report.JUnit}, {"--markdown", f.markdown, report.Report.Markdown}, {"--report", f.report, report.Report.Agbenchmark}} {
 		if x.file == "" {
 			continue
 		}
-		t, err := report.Open(x.file, x.write)
+		t, err := outfile.OpenReport(x.flag, x.file, x.write)
 		if err != nil {
 			return err
 		}
-		b.add(t, x.write == nil)
-		opened[x.flag] = t
-	}
-	return distinct(opened)
-}
-
-// add takes a file that was opened; of events are written as they happen.
-func (b *benchFiles) add(t *report.Target, ofEvents bool) {
-	if !ofEvents {
-		b.reports = append(b.reports, t)
-		return
-	}
-	b.lines, b.watch = t, progress.Lines(t)
-}
-
-// distinct refuses two flags with one file, in which only the last report would be left. Pipes and devices take
-// several.
-func distinct(opened map[string]*report.Target) error {
-	flags := slices.Sorted(maps.Keys(opened))
-	for i, one := range flags {
-		for _, other := range flags[:i] {
-			a, errA := opened[one].Stat()
-			b, errB := opened[other].Stat()
-			switch {
-			case errA != nil || errB != nil:
-				return errors.Join(errA, errB)
-			case a.Mode().IsRegular() && os.SameFile(a, b):
-				return fmt.Errorf("flags %s and %s name the same file", other, one)
-			}
+		if all = append(all, t); x.write == nil {
+			b.lines, b.watch = t, report.EventLines(t)
+		} else {
+			b.reports = append(b.reports, t)
 		}
 	}
-	return nil
+	return outfile.Distinct(all)
 }
 
-// prepareKeep makes the folder for the agent's files. What is there already stays as it is.
+// prepareKeep creates the folder for the agent's files. Its files must be new.
 func (b *benchFiles) prepareKeep(folder string) error {
 	if folder == "" {
 		return nil
@@ -104,7 +77,7 @@ func (b *benchFiles) prepareKeep(folder string) error {
 	return nil
 }
 
-// makeFolder makes a folder that drop removes, if it is not there.
+// makeFolder creates a folder that drop removes, unless it exists.
 func (b *benchFiles) makeFolder(folder string) error {
 	_, err := os.Stat(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -113,7 +86,7 @@ func (b *benchFiles) makeFolder(folder string) error {
 	return os.MkdirAll(folder, 0o755)
 }
 
-// emptyLines empties what is written to while challenges run.
+// emptyLines empties the file of events, which is written while challenges run.
 func (b *benchFiles) emptyLines() error {
 	if b.lines == nil {
 		return nil
@@ -121,25 +94,22 @@ func (b *benchFiles) emptyLines() error {
 	return b.lines.Begin()
 }
 
-func (b *benchFiles) openHistory(folder string, now time.Time) (err error) {
-	if folder == "" {
+func (b *benchFiles) openHistory(now time.Time) error {
+	if b.history == "" {
 		return nil
 	}
-	if err := b.makeFolder(folder); err != nil {
+	if err := b.makeFolder(b.history); err != nil {
 		return fmt.Errorf("the history cannot be written: %w", err)
 	}
-	if b.history, err = report.OpenHistory(folder); err != nil {
-		return err
-	}
-	run, files, err := b.history.Begin(now)
+	run, files, err := report.OpenRun(b.history, now)
 	b.run, b.reports = run, append(b.reports, files...)
 	return err
 }
 
 // finish writes the reports.
 func (b *benchFiles) finish(r report.Report) error {
-	if b.history != nil {
-		r.Regressions = b.history.Regressions(r)
+	if b.history != "" {
+		r.Regressions = report.FindRegressions(b.history, r)
 	}
 	var errs []error
 	for _, f := range b.reports {
@@ -154,7 +124,7 @@ func (b *benchFiles) finish(r report.Report) error {
 	return nil
 }
 
-// drop leaves every file as it was.
+// drop leaves every file unchanged.
 func (b *benchFiles) drop() (err error) {
 	for _, f := range b.reports {
 		err = errors.Join(err, f.Drop())
@@ -166,7 +136,7 @@ func (b *benchFiles) drop() (err error) {
 		err = errors.Join(err, os.Remove(b.run))
 	}
 	for _, folder := range b.made {
-		_ = os.Remove(folder) // one that something was put into stays
+		_ = os.Remove(folder) // it stays if it is not empty
 	}
 	return err
 }

@@ -9,9 +9,8 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/grader"
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/verdict"
 	"github.com/spf13/pflag"
 )
 
@@ -33,7 +32,7 @@ func (f *graderFlags) add(set *pflag.FlagSet) {
 
 // open makes sure that the grader is there, where one is configured and something is for it. Without one it returns
 // nil.
-func (f *graderFlags) open(ctx context.Context, environ []string, chosen []challenge.Challenge) (verdict.Model, error) {
+func (f *graderFlags) open(ctx context.Context, environ []string, chosen []challenge.Challenge) (judge.Model, error) {
 	address, model := cmp.Or(f.url, console.Variable(environ, "GRADER_URL")), cmp.Or(f.model, console.Variable(environ, "GRADER_MODEL"))
 	switch {
 	case f.model != "" && address == "":
@@ -43,7 +42,7 @@ func (f *graderFlags) open(ctx context.Context, environ []string, chosen []chall
 	case f.patience <= 0:
 		return nil, errors.New("flag --grader-timeout: a time above 0 is needed, as 90s")
 	}
-	g, err := grader.New(grader.Config{URL: address, Model: model, Key: console.Variable(environ, graderKey), Timeout: f.patience})
+	g, err := judge.NewGrader(judge.GraderConfig{URL: address, Model: model, Key: console.Variable(environ, graderKey), Timeout: f.patience})
 	if err != nil {
 		return nil, fmt.Errorf("flags --grader-url and --grader-model: %w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/progress"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
 	"github.com/apbridge/apbridge/mapping"
 )
@@ -15,10 +14,10 @@ import (
 func (p *program) progress() func(report.Event) {
 	raw, ok := console.Rewritable(p.Out, p.Environ)
 	if !ok {
-		return progress.Plain(p.Out)
+		return report.PlainProgress(p.Out)
 	}
 	plain := func(text string) string { return string(mapping.Visible([]byte(text))) }
-	return progress.Live(raw, plain, func() int { return columns(raw, p.Environ) })
+	return report.LiveProgress(raw, plain, func() int { return columns(raw, p.Environ) })
 }
 
 // columns is the width of a terminal now: as it says itself, or as the environment does.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance"
@@ -15,57 +14,38 @@ import (
 )
 
 // conformanceFiles are the files that a run of checks writes, opened before it.
-type conformanceFiles []conformanceFile
+type conformanceFiles []*outfile.Report[conformance.Report]
 
-type conformanceFile struct {
-	*outfile.File
-	write func(conformance.Report, io.Writer) error
-}
-
-// open opens all that is to be written, and leaves nothing behind where one cannot be.
+// open opens all files. If one cannot be opened, it leaves nothing behind.
 func (f *conformanceFlags) open() (list conformanceFiles, err error) {
 	picture := conformance.Report.Badge
 	if strings.HasSuffix(f.badge, ".json") {
 		picture = conformance.Report.Endpoint
 	}
 	for _, x := range []struct {
-		name  string
-		write func(conformance.Report, io.Writer) error
-	}{{f.junit, conformance.Report.JUnit}, {f.badge, picture}} {
+		flag, name string
+		write      func(conformance.Report, io.Writer) error
+	}{{"--junit", f.junit, conformance.Report.JUnit}, {"--badge", f.badge, picture}} {
 		if x.name == "" {
 			continue
 		}
-		file, err := outfile.Open(x.name)
+		file, err := outfile.OpenReport(x.flag, x.name, x.write)
 		if err != nil {
 			return nil, errors.Join(err, list.drop())
 		}
-		list = append(list, conformanceFile{file, x.write})
+		list = append(list, file)
 	}
-	return list, list.distinct()
-}
-
-// distinct refuses two flags with one file.
-func (l conformanceFiles) distinct() error {
-	if len(l) < 2 {
-		return nil
+	if err := outfile.Distinct(list); err != nil {
+		return nil, errors.Join(err, list.drop())
 	}
-	one, errOne := l[0].Stat()
-	other, errOther := l[1].Stat()
-	if errOne == nil && errOther == nil && one.Mode().IsRegular() && os.SameFile(one, other) {
-		return errors.Join(errors.New("flags --junit and --badge name the same file"), l.drop())
-	}
-	return errors.Join(errOne, errOther)
+	return list, nil
 }
 
 // finish writes the reports.
 func (l conformanceFiles) finish(r conformance.Report) error {
 	var errs []error
 	for _, f := range l {
-		err := f.Begin()
-		if err == nil {
-			err = f.write(r, f.File)
-		}
-		errs = append(errs, err, f.Close())
+		errs = append(errs, f.Finish(r))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return console.Misuse(fmt.Sprintf("a report could not be written: %v", err))
@@ -73,7 +53,7 @@ func (l conformanceFiles) finish(r conformance.Report) error {
 	return nil
 }
 
-// drop leaves every file as it was.
+// drop leaves every file unchanged.
 func (l conformanceFiles) drop() (err error) {
 	for _, f := range l {
 		err = errors.Join(err, f.Drop())

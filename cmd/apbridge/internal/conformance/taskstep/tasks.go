@@ -53,7 +53,7 @@ func (s *v1Suite) twoTasks(t *check.Talk) {
 	s.second.Need(t, "second task", s.make)
 }
 
-// pages returns the first two pages of one task each. It skips the check if other clients created tasks meanwhile.
+// pages returns the first two pages of one task each. It skips the check if other clients have created tasks since.
 func (s *v1Suite) pages(t *check.Talk) []check.Answer {
 	s.twoTasks(t)
 	var list []check.Answer

@@ -57,7 +57,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// FuzzStep: a step is read or refused, whatever an agent sends.
+// Any response is read or refused.
 func FuzzStep(f *testing.F) {
 	f.Add([]byte(`{"step_id":"1","task_id":"2","status":"completed","artifacts":[],"additional_output":{"error":{"message":"x"},"usage_metadata":{"total_tokens":1}}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
@@ -69,7 +69,7 @@ func FuzzStep(f *testing.F) {
 	})
 }
 
-// A server that sends the client elsewhere does not send its key there.
+// A redirect to another server does not get the key.
 func TestKeyStaysWithItsServer(t *testing.T) {
 	t.Parallel()
 	for name, keyed := range map[string]bool{"another server": false, "the same server": true} {

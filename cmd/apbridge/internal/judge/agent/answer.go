@@ -1,13 +1,16 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/url"
 	"path"
 	"strings"
 )
 
-// madeTask has the types that agbenchmark's client insists on.
+// madeTask has the types that agbenchmark's client requires.
 type madeTask struct {
 	ID         *string                    `json:"task_id"`
 	Input      *string                    `json:"input"`
@@ -22,16 +25,16 @@ func (t madeTask) id() (string, error) {
 	return *t.ID, nil
 }
 
-// Step is an answered step.
+// Step is an executed step.
 type Step struct {
-	Output     string // "" for none
-	Failure    string // why the run behind it failed, as a bridge says it; "" for none
+	Output     string
+	Failure    string // why the run failed, as reported by a bridge
 	Last       bool
-	Additional json.RawMessage // additional_output; nil for none
-	Raw        json.RawMessage // the whole answer
+	Additional json.RawMessage // additional_output
+	Raw        json.RawMessage // the whole response
 }
 
-// answeredStep has the types that agbenchmark's client insists on.
+// answeredStep has the types that agbenchmark's client requires.
 type answeredStep struct {
 	ID               *string                    `json:"step_id"`
 	TaskID           *string                    `json:"task_id"`
@@ -64,12 +67,12 @@ func parseStep(raw []byte) (Step, error) {
 	return step, s.check()
 }
 
-// failure reads additional_output.error, in which a bridge says that a run failed: the protocol has no word for that.
+// failure reads additional_output.error, in which a bridge reports a failed run. The protocol has no field for it.
 func failure(raw json.RawMessage) string {
 	var said struct {
 		Message string `json:"message"`
 	}
-	_ = json.Unmarshal(raw, &said) // of another form it is the agent's own
+	_ = json.Unmarshal(raw, &said) // another form is the agent's own
 	return said.Message
 }
 
@@ -93,10 +96,10 @@ type Artifact struct {
 	ID       string  `json:"artifact_id"`
 	ByAgent  bool    `json:"agent_created"`
 	FileName string  `json:"file_name"`
-	Folder   *string `json:"relative_path"` // of some servers the whole path
+	Folder   *string `json:"relative_path"` // the whole path on some servers
 }
 
-// Path returns the path of the file, as the agent says: it may lead anywhere.
+// Path returns the path that the agent has named. It may lead anywhere.
 func (a Artifact) Path() string {
 	if a.Folder == nil {
 		return a.FileName
@@ -105,4 +108,106 @@ func (a Artifact) Path() string {
 		return rel
 	}
 	return path.Join(strings.TrimPrefix(*a.Folder, "/"), a.FileName)
+}
+
+// Usage is what an agent reports for a task. nil means unknown.
+type Usage struct {
+	Tokens *int64   `json:"tokens,omitempty"` // input and output
+	Cost   *float64 `json:"cost,omitempty"`   // US dollars
+}
+
+// Add adds the usage in a step's additional_output: AutoGPT's task_total_cost and task_cumulative_cost are sums of the
+// task; usage_metadata (LangChain, UsageMetadata) counts one message.
+func (u *Usage) Add(additional json.RawMessage) {
+	var said struct {
+		Total      *float64 `json:"task_total_cost"`
+		Cumulative *float64 `json:"task_cumulative_cost"`
+	}
+	if json.Unmarshal(additional, &said) == nil {
+		for _, cost := range []*float64{said.Cumulative, said.Total} {
+			if cost != nil {
+				u.Cost = cost
+			}
+		}
+	}
+	var value any
+	if json.Unmarshal(additional, &value) == nil {
+		u.addTokens(tokensIn(value))
+	}
+}
+
+func (u *Usage) addTokens(n int64, found bool) {
+	if !found {
+		return
+	}
+	if u.Tokens != nil {
+		n += *u.Tokens
+	}
+	u.Tokens = &n
+}
+
+// tokensIn sums up every usage_metadata in a value.
+func tokensIn(v any) (sum int64, found bool) {
+	add := func(n int64, ok bool) { sum, found = sum+n, found || ok }
+	switch v := v.(type) {
+	case []any:
+		for _, each := range v {
+			add(tokensIn(each))
+		}
+	case map[string]any:
+		for key, each := range v {
+			if of, ok := each.(map[string]any); ok && key == "usage_metadata" {
+				add(tokensOf(of))
+				continue
+			}
+			add(tokensIn(each))
+		}
+	}
+	return sum, found
+}
+
+func tokensOf(usage map[string]any) (int64, bool) {
+	number := func(key string) float64 { n, _ := usage[key].(float64); return n }
+	if n := number("total_tokens"); n > 0 {
+		return int64(n), true
+	}
+	n := number("input_tokens") + number("output_tokens")
+	return int64(n), n > 0
+}
+
+// Root returns the server's URL without the path to an agent of a bridge.
+func (c *Client) Root() string {
+	root, _, _ := strings.Cut(c.Base, "/agents/")
+	return root
+}
+
+// Probe lists the tasks, as every v1 server can.
+func (c *Client) Probe(ctx context.Context) error {
+	var list struct {
+		Tasks []json.RawMessage `json:"tasks"`
+	}
+	return c.call(ctx, http.MethodGet, c.tasks(), nil, &list)
+}
+
+// IsBridge reports whether a v1 server also has assistants, by GET /info.
+func (c *Client) IsBridge(ctx context.Context) bool {
+	var info struct {
+		Flags struct {
+			Assistants bool `json:"assistants"`
+		} `json:"flags"`
+	}
+	return c.call(ctx, http.MethodGet, c.Root()+"/info", nil, &info) == nil && info.Flags.Assistants
+}
+
+// ThreadUsage reads the tokens of a task from the messages of its thread, which has the same id on a bridge.
+func (c *Client) ThreadUsage(ctx context.Context, task string) (u Usage) {
+	var state struct {
+		Values struct {
+			Messages []any `json:"messages"`
+		} `json:"values"`
+	}
+	if err := c.call(ctx, http.MethodGet, c.Root()+"/threads/"+url.PathEscape(task)+"/state", nil, &state); err == nil {
+		u.addTokens(tokensIn(any(state.Values.Messages)))
+	}
+	return u
 }

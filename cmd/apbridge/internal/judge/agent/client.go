@@ -1,9 +1,6 @@
-// Package agent calls an agent that serves the Agent Protocol v1, as agbenchmark's client does: in its order, with its
-// bytes, and as strict with the answers. Package judge calls it. A wrong type is an error instead of being guessed
-// around. Nothing is tried twice.
-//
-// The order and the bytes are those of agbenchmark/agent_api_interface.py over the Python client agent_protocol_client
-// 1.1.0, as recorded.
+// Package agent is a client of agents that serve the Agent Protocol v1. Package judge and the command bench use it. It
+// sends the bytes of agbenchmark's client (agbenchmark/agent_api_interface.py over agent_protocol_client 1.1.0, as
+// recorded) and is as strict with responses: a wrong type is an error. It repeats nothing.
 package agent
 
 import (
@@ -13,30 +10,34 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
+	"mime/multipart"
 	"net/http"
+	"net/textproto"
 	"net/url"
+	"path"
 	"slices"
+	"strings"
 	"time"
 )
 
-// maxAnswer bounds what is read of one answer that is no file.
-const maxAnswer = 16 << 20
+const (
+	maxAnswer    = 16 << 20 // bytes of a response that is not a file
+	maxRedirects = 10
+)
 
-// maxRedirects is how often one request is redirected at most.
-const maxRedirects = 10
-
-// ErrNoAnswer is the cause when a request took longer than the client's patience.
+// ErrNoAnswer is the error of a request that took longer than Client.Patience.
 var ErrNoAnswer = errors.New("no answer")
 
 // Client calls one agent. Safe for concurrent use.
 type Client struct {
-	// Base is the server, as Address returns it.
+	// Base is a result of Address.
 	Base string
-	// Key is sent as x-api-key to the server of Base alone; "" sends none.
+	// Key is sent as x-api-key, only to the server of Base. "" means none.
 	Key string
-	// Patience bounds one request with its answer; it is above 0.
+	// Patience bounds one request with its response. It must be above 0.
 	Patience time.Duration
-	// HTTP makes the requests; its CheckRedirect does not count.
+	// HTTP makes the requests. Its CheckRedirect is ignored.
 	HTTP *http.Client
 }
 
@@ -44,7 +45,7 @@ func (c *Client) tasks() string { return c.Base + "/ap/v1/agent/tasks" }
 
 func (c *Client) task(id string) string { return c.tasks() + "/" + url.PathEscape(id) }
 
-// Create makes a task and returns its id.
+// Create creates a task and returns its id.
 func (c *Client) Create(ctx context.Context, input string) (string, error) {
 	body, err := json.Marshal(map[string]string{"input": input})
 	if err != nil {
@@ -57,7 +58,7 @@ func (c *Client) Create(ctx context.Context, input string) (string, error) {
 	return task.id()
 }
 
-// Step asks for the next step: JSON by its type, and no body.
+// Step requests the next step, with the content type of JSON and no body.
 func (c *Client) Step(ctx context.Context, task string) (Step, error) {
 	raw, err := c.read(ctx, request{http.MethodPost, c.task(task) + "/steps", "application/json", nil})
 	if err != nil {
@@ -66,15 +67,15 @@ func (c *Client) Step(ctx context.Context, task string) (Step, error) {
 	return parseStep(raw)
 }
 
-// Artifacts lists a task's files: the server's first page, by agbenchmark's request, and those after it, until there
-// are more files than most. agbenchmark sees the first page alone.
+// Artifacts lists a task's files, and stops after the page that exceeds most. The first request is agbenchmark's, which
+// reads only the first page.
 func (c *Client) Artifacts(ctx context.Context, task string, most int) ([]Artifact, error) {
 	all, pages, err := c.page(ctx, c.task(task)+"/artifacts")
 	for n := 2; err == nil && n <= pages && len(all) <= most; n++ {
 		var list []Artifact
 		list, _, err = c.page(ctx, fmt.Sprintf("%s/artifacts?current_page=%d", c.task(task), n))
 		if len(list) == 0 || slices.ContainsFunc(all, func(a Artifact) bool { return a.ID == list[0].ID }) {
-			break // the server counts pages that it does not have
+			break // the server claims more pages than it has
 		}
 		all = append(all, list...)
 	}
@@ -92,7 +93,7 @@ func (c *Client) page(ctx context.Context, address string) (list []Artifact, pag
 	return page.Artifacts, page.Pagination.Pages, err
 }
 
-// Download copies a file into w, at most limit bytes of it; a larger file is an error.
+// Download copies a file to w. It fails if the file is larger than limit.
 func (c *Client) Download(ctx context.Context, task, id string, w io.Writer, limit int64) (n int64, err error) {
 	err = c.send(ctx, request{http.MethodGet, c.task(task) + "/artifacts/" + url.PathEscape(id), "application/json", nil}, func(body io.Reader) error {
 		if n, err = io.Copy(w, io.LimitReader(body, limit+1)); err == nil && n > limit {
@@ -103,7 +104,7 @@ func (c *Client) Download(ctx context.Context, task, id string, w io.Writer, lim
 	return n, err
 }
 
-// call sends JSON, or nothing, and decodes the answer into into.
+// call sends body as JSON, if there is one, and decodes the response into into.
 func (c *Client) call(ctx context.Context, method, address string, body []byte, into any) error {
 	raw, err := c.read(ctx, request{method, address, "application/json", body})
 	if err != nil {
@@ -115,7 +116,7 @@ func (c *Client) call(ctx context.Context, method, address string, body []byte, 
 	return nil
 }
 
-// read returns the body of a 2xx answer.
+// read returns the body of a 2xx response.
 func (c *Client) read(ctx context.Context, r request) (raw []byte, err error) {
 	err = c.send(ctx, r, func(body io.Reader) error {
 		raw, err = io.ReadAll(io.LimitReader(body, maxAnswer+1))
@@ -127,13 +128,12 @@ func (c *Client) read(ctx context.Context, r request) (raw []byte, err error) {
 	return raw, err
 }
 
-// request is what is sent once.
 type request struct {
 	method, address, contentType string
 	body                         []byte
 }
 
-// send gives the body of a 2xx answer to take.
+// send passes the body of a 2xx response to take.
 func (c *Client) send(ctx context.Context, r request, take func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Patience, ErrNoAnswer)
 	defer cancel()
@@ -160,8 +160,7 @@ func (c *Client) send(ctx context.Context, r request, take func(io.Reader) error
 	return err
 }
 
-// follower follows redirections, but takes the key along to no other server: net/http keeps back only credentials of
-// names that it knows.
+// follower follows redirects without sending the key to another server: net/http drops only headers that it knows.
 func (c *Client) follower() *http.Client {
 	client := *c.HTTP
 	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
@@ -176,7 +175,6 @@ func (c *Client) follower() *http.Client {
 	return &client
 }
 
-// refusal is the error of an answer that is not 2xx.
 func refusal(r request, res *http.Response) error {
 	if res.StatusCode/100 == 2 {
 		return nil
@@ -185,13 +183,92 @@ func refusal(r request, res *http.Response) error {
 	return &Refused{Method: r.method, Address: r.address, Status: res.StatusCode, Text: string(text)}
 }
 
-// Refused is an answer that is not 2xx.
+// Refused is the error of a response other than 2xx.
 type Refused struct {
 	Method, Address string
 	Status          int
-	Text            string // of the body, its first 200 bytes
+	Text            string // the first 200 bytes of the body
 }
 
 func (e *Refused) Error() string {
 	return fmt.Sprintf("%s %s answered %d: %s", e.Method, e.Address, e.Status, e.Text)
+}
+
+// Address returns the URL of a server without the paths of the protocol: http://host:port, or with /agents/NAME for one
+// agent of a bridge.
+func Address(text string) (string, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return "", fmt.Errorf("%q is no URL of a server, as http://127.0.0.1:8080 is", text)
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return "", fmt.Errorf("%q has more than a host and a path, which would not be sent; a key goes into BENCHMARK_KEY", u.Redacted())
+	}
+	base := strings.TrimRight(u.Scheme+"://"+u.Host+u.Path, "/")
+	for _, tail := range []string{"/tasks", "/agent", "/ap/v1"} {
+		base = strings.TrimSuffix(base, tail)
+	}
+	return base, nil
+}
+
+// Agents returns the names of a bridge's agents, each of which is a v1 server below /agents/NAME. It returns none for
+// other servers.
+func (c *Client) Agents(ctx context.Context) (names []string) {
+	var list []struct {
+		ID string `json:"agent_id"`
+	}
+	if !c.IsBridge(ctx) || c.call(ctx, http.MethodPost, c.Root()+"/agents/search", []byte(`{"limit":1000}`), &list) != nil {
+		return nil
+	}
+	for _, a := range list {
+		names = append(names, a.ID)
+	}
+	slices.Sort(names)
+	if len(names) > 0 && !c.serves(ctx, names[0]) {
+		return nil // another server of the LangChain Agent Protocol
+	}
+	return names
+}
+
+func (c *Client) serves(ctx context.Context, name string) bool {
+	one := *c
+	one.Base = c.Root() + "/agents/" + name
+	return one.Probe(ctx) == nil
+}
+
+// Upload sends a file as agbenchmark does: first the folder, unless it is the root, then the file with a
+// percent-encoded name. If encoding changes the name, it is also sent in the form of RFC 5987.
+func (c *Client) Upload(ctx context.Context, task, at string, content []byte) error {
+	var form bytes.Buffer
+	w := multipart.NewWriter(&form)
+	if err := writeForm(w, at, content); err != nil {
+		return err
+	}
+	_, err := c.read(ctx, request{http.MethodPost, c.task(task) + "/artifacts", w.FormDataContentType(), form.Bytes()})
+	return err
+}
+
+func writeForm(w *multipart.Writer, at string, content []byte) error {
+	folder, name := path.Split(at)
+	if folder != "" {
+		if err := w.WriteField("relative_path", strings.TrimSuffix(folder, "/")); err != nil {
+			return err
+		}
+	}
+	kind := mime.TypeByExtension(path.Ext(name))
+	if kind == "" {
+		kind = "application/octet-stream"
+	}
+	disposition := `form-data; name="file"; filename="` + url.PathEscape(name) + `"`
+	if url.PathEscape(name) != name {
+		disposition += "; filename*=UTF-8''" + url.PathEscape(name)
+	}
+	part, err := w.CreatePart(textproto.MIMEHeader{"Content-Type": {kind}, "Content-Disposition": {disposition}})
+	if err != nil {
+		return err
+	}
+	if _, err := part.Write(content); err != nil {
+		return err
+	}
+	return w.Close()
 }

@@ -1,8 +1,6 @@
-// Package challenge reads challenges in agbenchmark's data format: a data.json with the folders artifacts_in and
-// custom_python beside it, and below an old suite.json. Package judge and the command bench call it. It runs and judges
-// nothing.
-//
-// The format is that of agbenchmark's BuiltinChallengeSpec (agbenchmark/challenges/builtin.py).
+// Package challenge reads, selects and orders challenges in agbenchmark's format (BuiltinChallengeSpec in
+// agbenchmark/challenges/builtin.py): a data.json next to the folders artifacts_in and custom_python, and a suite.json
+// above it in old versions. Package judge and the command bench use it. Start with Load.
 package challenge
 
 import (
@@ -13,77 +11,75 @@ import (
 	"time"
 )
 
-// Challenge is one data.json with the folders beside it.
+// Challenge is one data.json with its folders.
 type Challenge struct {
 	EvalID       string   `json:"eval_id"`
 	Name         string   `json:"name"`
 	Category     []string `json:"category"`
-	Task         string   `json:"task"` // what the agent is told
+	Task         string   `json:"task"` // the prompt
 	Dependencies []string `json:"dependencies"`
-	Cutoff       int      `json:"cutoff"` // seconds; 0 is 60
+	Cutoff       int      `json:"cutoff"` // seconds; 0 means 60
 	Ground       Ground   `json:"ground"`
 	Info         Info     `json:"info"`
 
-	Path string `json:"-"` // of its data.json, below the folder that was read
-	// Optional are those of its categories that have to be asked for.
+	Path string `json:"-"` // of its data.json, below the loaded folder
+	// Optional are those of its categories that run only if they are selected.
 	Optional []string `json:"-"`
-	// In are the files that the agent is given before its first step.
+	// In are the files for the agent, uploaded before its first step.
 	In []File `json:"-"`
-	// Python are files put beside the agent's when they are judged.
+	// Python are files that are added to the agent's files for judging.
 	Python []File `json:"-"`
 }
 
-// Ground is what makes a challenge a success.
+// Ground defines success.
 type Ground struct {
-	Answer           string   `json:"answer"` // for people, and for judges that are models
+	Answer           string   `json:"answer"` // for people and judging models
 	ShouldContain    []string `json:"should_contain"`
 	ShouldNotContain []string `json:"should_not_contain"`
-	// Files are judged: ".txt" is every such file in the root, anything else one path.
+	// Files are the judged files: ".txt" means each such file in the root, anything else is one path.
 	Files         []string `json:"files"`
-	CaseSensitive *bool    `json:"case_sensitive"` // nil is true
+	CaseSensitive *bool    `json:"case_sensitive"` // nil means true
 	Eval          Eval     `json:"eval"`
 }
 
-// The kinds of Eval.Type.
+// Values of Eval.Type.
 const (
-	ByText   = "file"   // the text of a file is looked at
-	ByOutput = "python" // a file is run, and what it prints is looked at
+	ByText   = "file"   // the text of a file decides
+	ByOutput = "python" // the output of a program decides
 	ByPytest = "pytest" // pytest decides
 	ByModel  = "llm"    // a model decides
 )
 
-// Eval is how files are judged.
 type Eval struct {
 	Type string `json:"type"`
-	// Scoring and Template are how a model is asked, by type llm alone.
+	// Scoring and Template define the prompt for a model, only for type llm.
 	Scoring  string `json:"scoring,omitempty"`
 	Template string `json:"template,omitempty"`
-	// Examples show a model how to score: a text in agbenchmark, or any JSON.
+	// Examples show a model how to score. They are a string in agbenchmark and may be any JSON.
 	Examples json.RawMessage `json:"examples,omitempty"`
 }
 
-// The kinds of Eval.Scoring: 0 to 100, 1 to 10, 0 or 1.
+// Values of Eval.Scoring: 0 to 100, 1 to 10, 0 or 1.
 const (
 	Percentage = "percentage"
 	Scale      = "scale"
 	Binary     = "binary"
 )
 
-// The kinds of Eval.Template: what Ground.Answer is to the model.
+// Values of Eval.Template: the meaning of Ground.Answer for the model.
 const (
 	Rubric    = "rubric"
 	Reference = "reference"
 	Question  = "question"
 )
 
-// Info describes a challenge.
 type Info struct {
 	Difficulty  string   `json:"difficulty"`
 	Description string   `json:"description"`
 	SideEffects []string `json:"side_effects"`
 }
 
-// File is a file below one of a challenge's folders.
+// File is a file in a folder of a challenge.
 type File struct {
 	Path    string // with slashes, below the folder
 	Content []byte
@@ -92,7 +88,7 @@ type File struct {
 //go:embed builtin
 var builtin embed.FS
 
-// Builtin returns the challenges that come with the program.
+// Builtin returns the embedded challenges.
 func Builtin() (Found, error) {
 	below, err := fs.Sub(builtin, "builtin")
 	if err != nil {
@@ -101,7 +97,7 @@ func Builtin() (Found, error) {
 	return Load(below, "builtin")
 }
 
-// Limit returns how long an agent may work on the challenge: the cutoff, or a minute as agbenchmark has it.
+// Limit returns the time limit: the cutoff, or agbenchmark's default of a minute.
 func (c Challenge) Limit() time.Duration {
 	if c.Cutoff == 0 {
 		return time.Minute
@@ -109,6 +105,6 @@ func (c Challenge) Limit() time.Duration {
 	return time.Duration(c.Cutoff) * time.Second
 }
 
-// Canonical returns a name in the form that names are compared in: dependencies and command lines may spell a challenge
-// with the "Test" that agbenchmark puts in front of its name.
+// Canonical returns a name for comparisons: dependencies and command lines may use the prefix "Test", which agbenchmark
+// adds to names.
 func Canonical(name string) string { return strings.TrimPrefix(strings.TrimSpace(name), "Test") }

@@ -23,7 +23,7 @@ func named(name, more string) string {
 	return `{"name":"` + name + `","task":"do it","ground":{"files":["a.txt"],"eval":{"type":"file"}}` + more + `}`
 }
 
-// A file that is no challenge is named with its field, and the others are read.
+// An invalid file is reported with its field, and the others are loaded.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for says, bad := range map[string]string{
@@ -54,8 +54,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestLeftOut: what agbenchmark leaves out of its own challenges is left out, wherever above them the root is. A
-// challenge of an optional category is one of the others, for those that ask for it.
+// What agbenchmark leaves out of its own challenges is left out, wherever the loaded root is. Challenges of optional
+// categories run if they are selected.
 func TestLeftOut(t *testing.T) {
 	t.Parallel()
 	below := []string{
@@ -92,7 +92,7 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// What a suite.json says holds for the challenges in the folders below it.
+// A suite.json holds for the challenges below its folder.
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	found, err := Load(tree(
@@ -169,7 +169,7 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// What comes with the program is as agbenchmark wants it, and depends on nothing else.
+// The embedded challenges satisfy agbenchmark and have no other dependencies.
 func TestBuiltin(t *testing.T) {
 	t.Parallel()
 	found, err := Builtin()
@@ -187,7 +187,7 @@ func TestBuiltin(t *testing.T) {
 	}
 }
 
-// FuzzLoad: no data.json, whatever it holds, ends the program, and each is a challenge or a fault.
+// Any data.json is a challenge or a fault.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(named("A", "")), []byte(`{"cutoff":1}`))
 	f.Add([]byte(`{"name":1}`), []byte(`[`))

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -14,16 +15,15 @@ import (
 // ErrNone is the error of a folder without a data.json.
 var ErrNone = errors.New("there is no data.json")
 
-// Found is what a folder holds.
+// Found is the content of a folder.
 type Found struct {
 	Challenges []Challenge
 	Faults     []Fault
-	Retired    []string // folders that agbenchmark leaves out, and so does Load
+	Retired    []string // folders that agbenchmark and Load ignore
 }
 
-// Load reads every data.json below the root of files, at any depth; name is the path of the root. What is no challenge
-// is a fault, and the others are read all the same. The error is for a folder that cannot be read or holds no data.json
-// at all.
+// Load reads every data.json in files, at any depth. name is the path of the root. An invalid data.json is a Fault.
+// Load fails if the folder cannot be read, or with ErrNone if it has no data.json.
 func Load(files fs.FS, name string) (Found, error) {
 	l := loader{files: files, taken: map[string]string{}}
 	err := fs.WalkDir(files, ".", func(at string, d fs.DirEntry, err error) error {
@@ -47,8 +47,8 @@ func Load(files fs.FS, name string) (Found, error) {
 	return l.Found, err
 }
 
-// retired reports whether agbenchmark leaves a folder out: it ignores each file with challenges/deprecated or
-// challenges/library in its path (builtin.py, _challenge_should_be_ignored).
+// retired reports whether agbenchmark ignores a folder: challenges/deprecated and challenges/library (builtin.py,
+// _challenge_should_be_ignored).
 func retired(folder string) bool {
 	folder = filepath.ToSlash(folder)
 	return strings.HasSuffix(folder, "challenges/deprecated") || strings.HasSuffix(folder, "challenges/library")
@@ -60,8 +60,7 @@ type loader struct {
 	taken map[string]string // paths by name
 }
 
-// markOptional reads which categories are optional: agbenchmark has a list of them beside its challenges, and skips a
-// challenge of one that was not asked for.
+// markOptional reads agbenchmark's list of categories that run only if they are selected.
 func (l *loader) markOptional() error {
 	const name = "optional_categories.json"
 	raw, err := fs.ReadFile(l.files, name)
@@ -133,7 +132,7 @@ func decode(raw []byte, into any) error {
 	return err
 }
 
-// filesBelow reads a folder that may be missing, in the order of the paths.
+// filesBelow reads a folder that may be missing, in order of the paths.
 func filesBelow(files fs.FS, root string) ([]File, error) {
 	var list []File
 	if _, err := fs.Stat(files, root); err != nil {
@@ -148,4 +147,117 @@ func filesBelow(files fs.FS, root string) ([]File, error) {
 		return err
 	})
 	return list, err
+}
+
+// suite is a suite.json of agbenchmark before October 2023, with common values of the challenges below it. Challenges
+// with same_task shared one run of the agent there. Here each has its own run, with the same verdict.
+type suite struct {
+	Task         string   `json:"task"`
+	Cutoff       int      `json:"cutoff"`
+	Dependencies []string `json:"dependencies"`
+	Category     []string `json:"shared_category"`
+}
+
+// applySuite adds the values of the suite.json above the challenge's folder, if there is one.
+func (l *loader) applySuite(folder string, c *Challenge) error {
+	at := path.Join(path.Dir(folder), "suite.json")
+	raw, err := fs.ReadFile(l.files, at)
+	if folder == "." || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var s suite
+	if err == nil {
+		err = decode(raw, &s)
+	}
+	if err != nil {
+		f := faultOf(at, err)
+		return &f
+	}
+	if c.Task == "" {
+		c.Task = s.Task
+	}
+	if c.Cutoff == 0 {
+		c.Cutoff = s.Cutoff
+	}
+	c.Dependencies = append(c.Dependencies, s.Dependencies...)
+	c.Category = append(c.Category, s.Category...)
+	return nil
+}
+
+// Fault is the error of an invalid file.
+type Fault struct {
+	File  string `json:"file"`
+	Field string `json:"field,omitempty"` // such as ground.eval.type; "" for the whole file
+	Text  string `json:"text"`
+}
+
+func (f *Fault) Error() string {
+	var parts []string
+	for _, s := range []string{f.File, f.Field, f.Text} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	return strings.Join(parts, ": ")
+}
+
+func faultOf(file string, err error) Fault {
+	var known *Fault
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &known) && known.File == "":
+		return Fault{File: file, Field: known.Field, Text: known.Text}
+	case errors.As(err, &known):
+		return *known
+	case errors.As(err, &kind):
+		return Fault{File: file, Field: kind.Field, Text: fmt.Sprintf("is a JSON %s; %s is needed", kind.Value, wanted(kind.Type))}
+	}
+	return Fault{File: file, Text: err.Error()}
+}
+
+// wanted names a Go type in terms of JSON.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Slice:
+		return "a list of strings"
+	case reflect.Struct:
+		return "an object"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int:
+		return "a whole number"
+	}
+	return "a string"
+}
+
+// check returns a *Fault for the first invalid field.
+func (c Challenge) check() error {
+	kinds := []string{ByText, ByOutput, ByPytest, ByModel}
+	kind := c.Ground.Eval.Type
+	scorings, templates := []string{Percentage, Scale, Binary}, []string{Rubric, Reference, Question}
+	for _, x := range []struct {
+		wrong       bool
+		field, text string
+	}{
+		{c.Name == "", "name", "is missing"},
+		{c.Task == "", "task", "is missing: it is what the agent is told"},
+		{c.Cutoff < 0, "cutoff", "is negative; it is a number of seconds, and 0 is 60"},
+		{!slices.Contains(kinds, kind), "ground.eval.type", oneOf(kind, kinds)},
+		{len(c.Ground.Files) == 0 && kind != ByPytest, "ground.files", "is empty, so that nothing would be judged; name a file, or an ending as .txt"},
+		{slices.Contains(c.Ground.Files, ""), "ground.files", "has an empty name"},
+		{kind == ByModel && !slices.Contains(scorings, c.Ground.Eval.Scoring), "ground.eval.scoring", oneOf(c.Ground.Eval.Scoring, scorings)},
+		{kind == ByModel && !slices.Contains(templates, c.Ground.Eval.Template), "ground.eval.template", oneOf(c.Ground.Eval.Template, templates)},
+	} {
+		if x.wrong {
+			return &Fault{Field: x.field, Text: x.text}
+		}
+	}
+	return nil
+}
+
+func oneOf(is string, known []string) string {
+	if is == "" {
+		return "is missing; it is one of " + strings.Join(known, ", ")
+	}
+	return fmt.Sprintf("is %q; it is one of %s", is, strings.Join(known, ", "))
 }

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Selection is which challenges are run; without a field set, all.
+// Selection selects challenges. The zero value selects all that are not optional.
 type Selection struct {
-	Categories []string // those with one of them
+	Categories []string // any of these
 	Only       []string // names
-	Skip       []string // names; wins over the others
-	// Alone leaves out what the chosen ones depend on.
+	Skip       []string // names; takes precedence
+	// Alone excludes dependencies.
 	Alone bool
 }
 
-// From keeps the chosen challenges and those they depend on, in their order. A name or a category that no challenge has
-// is an error.
+// From returns the selected challenges and their dependencies, in the order of all. An unknown name or category is an
+// error.
 func (s Selection) From(all []Challenge) ([]Challenge, error) {
 	if err := s.check(all); err != nil {
 		return nil, err
@@ -41,8 +41,8 @@ func (s Selection) chooses(c Challenge) bool {
 	return len(s.Categories) == 0 || slices.ContainsFunc(c.Category, func(of string) bool { return slices.Contains(s.Categories, of) })
 }
 
-// Unasked reports whether a challenge is of an optional category that the selection does not name. A challenge that is
-// named itself is asked for.
+// Unasked reports whether a challenge has an optional category that is not selected. It returns false if challenges are
+// selected by name.
 func (s Selection) Unasked(c Challenge) bool {
 	asked := func(category string) bool { return slices.Contains(s.Categories, category) }
 	return len(s.Only) == 0 && slices.ContainsFunc(c.Optional, func(category string) bool { return !asked(category) })
@@ -96,4 +96,56 @@ func categoriesOf(all []Challenge) (list []string) {
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
+}
+
+// Order moves challenges behind their dependencies and otherwise keeps their order. Circular dependencies are faults.
+func Order(all []Challenge) ([]Challenge, []Fault) {
+	o := order{byName: map[string]Challenge{}, done: map[string]bool{}, circular: map[string]bool{}}
+	for _, c := range all {
+		o.byName[Canonical(c.Name)] = c
+	}
+	for _, c := range all {
+		o.place(c, nil)
+	}
+	return o.list, o.faults
+}
+
+type order struct {
+	byName         map[string]Challenge
+	done, circular map[string]bool
+	list           []Challenge
+	faults         []Fault
+}
+
+// place appends c after its dependencies. chain are the challenges that wait for it.
+func (o *order) place(c Challenge, chain []string) {
+	for i, name := range chain {
+		if name == c.Name {
+			o.circle(chain[i:])
+			return
+		}
+	}
+	if o.done[c.Name] {
+		return
+	}
+	chain = append(chain, c.Name)
+	for _, name := range c.Dependencies {
+		if before, ok := o.byName[Canonical(name)]; ok {
+			o.place(before, chain)
+		}
+	}
+	if !o.done[c.Name] && !o.circular[c.Name] {
+		o.list = append(o.list, c)
+	}
+	o.done[c.Name] = true
+}
+
+func (o *order) circle(chain []string) {
+	for _, name := range chain {
+		if !o.circular[name] {
+			o.circular[name] = true
+			o.faults = append(o.faults, Fault{File: o.byName[Canonical(name)].Path, Field: "dependencies",
+				Text: fmt.Sprintf("go in a circle: %s, %s", strings.Join(chain, ", "), chain[0])})
+		}
+	}
 }

@@ -4,18 +4,18 @@ package process
 
 import "os/exec"
 
-// Group does nothing where processes have no groups.
+// Group does nothing: processes have no groups here.
 func Group(*exec.Cmd) {}
 
-// Guard does nothing where processes have no groups.
+// Guard does nothing: processes have no groups here.
 func Guard(*exec.Cmd) (release func()) { return func() {} }
 
-// Interrupt ends a started command.
+// Interrupt kills a command.
 func Interrupt(cmd *exec.Cmd) { Kill(cmd) }
 
-// Kill ends a command, without its children. One that was not started is left alone.
+// Kill kills a command without its children. It does nothing before the start.
 func Kill(cmd *exec.Cmd) {
 	if cmd.Process != nil {
-		_ = cmd.Process.Kill() // it may be gone, which is what is wanted
+		_ = cmd.Process.Kill() // it may have ended already
 	}
 }

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package process starts foreign programs so that they can be ended with all that they start, and end at the latest
-// with this process. The command bench and package verdict use it. It reads none of their output.
+// Package process ends foreign programs together with their children, at the latest when this process ends. The command
+// bench and package judge use it. It reads none of their output.
 package process
 
 import (
@@ -9,18 +9,17 @@ import (
 	"syscall"
 )
 
-// Group has a command that is not started yet run in a process group of its own: Ctrl-C on the terminal does not reach
-// it.
+// Group gives a command its own process group, which Ctrl-C on the terminal does not reach. Call it before the start.
 func Group(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// Interrupt asks a started command and its children to end.
+// Interrupt sends SIGTERM to a command and its children.
 func Interrupt(cmd *exec.Cmd) { signal(cmd, syscall.SIGTERM) }
 
-// Kill ends a command and its children. One that was not started is left alone.
+// Kill kills a command and its children. It does nothing before the start.
 func Kill(cmd *exec.Cmd) { signal(cmd, syscall.SIGKILL) }
 
 func signal(cmd *exec.Cmd, s syscall.Signal) {
 	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, s) // it may be gone, which is what is wanted
+		_ = syscall.Kill(-cmd.Process.Pid, s) // it may have ended already
 	}
 }

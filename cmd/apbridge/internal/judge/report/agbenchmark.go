@@ -2,16 +2,24 @@ package report
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"math"
+	"os"
 	"path"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
 )
 
-// The form of agbenchmark's report.json: agbenchmark/reports/processing/report_types.py, as SessionReportManager and
-// add_test_result_to_report fill it. What that has no field for is in metadata, which it keeps for such.
+// Types of agbenchmark's report.json (agbenchmark/reports/processing/report_types.py, as filled by SessionReportManager
+// and add_test_result_to_report). Further values are in metadata.
 type (
 	agReport struct {
 		Command       string            `json:"command"`
@@ -43,7 +51,7 @@ type (
 	agMetrics struct {
 		Attempted  bool `json:"attempted"`
 		Regression bool `json:"is_regression"`
-		// Success is written by the field's name and read by its alias there.
+		// agbenchmark writes Success by the field's name and reads it by its alias.
 		Success    *float64 `json:"success_percentage"`
 		SuccessToo *float64 `json:"success_%"`
 	}
@@ -59,13 +67,12 @@ type (
 	agMetadata struct {
 		Ours *ours `json:"apbridge,omitempty"`
 	}
-	// ours is what agbenchmark's form has no field for.
 	ours struct {
 		Attempts []Attempt `json:"attempts"`
 	}
 )
 
-// Agbenchmark writes the report as agbenchmark writes its report.json.
+// Agbenchmark writes the report as agbenchmark's report.json.
 func (r Report) Agbenchmark(w io.Writer) error {
 	out := agReport{
 		Command: r.Command, Start: stamp(r.Began), Completion: stamp(r.Began.Add(seconds(r.Seconds))),
@@ -96,7 +103,7 @@ func (r Result) agbenchmark(regression bool) agTest {
 	}
 	for _, a := range r.Attempts {
 		t.Results = append(t.Results, a.agbenchmark())
-		t.Metrics.Attempted = a.Status != Skipped // of the last one, as there
+		t.Metrics.Attempted = a.Status != Skipped // of the last one, as in agbenchmark
 	}
 	share := 100 * float64(r.Count(Passed)) / float64(len(r.Attempts))
 	t.Metrics.Success, t.Metrics.SuccessToo = &share, &share
@@ -125,10 +132,10 @@ func orEmpty[E any](list []E) []E {
 	return list
 }
 
-// levels are agbenchmark's difficulties (agbenchmark/utils/data_types.py), the lowest first.
+// levels are agbenchmark's difficulties, lowest first (agbenchmark/utils/data_types.py).
 var levels = [...]string{"interface", "basic", "novice", "intermediate", "advanced", "expert", "human"}
 
-// highest is the difficulty of the hardest challenge that was passed once.
+// highest returns the difficulty of the hardest challenge with a passed attempt.
 func (r Report) highest() string {
 	best := -1
 	for _, each := range r.Results {
@@ -148,7 +155,7 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05+00:0
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// runTime is a number of seconds as Python prints it, rounded to digits after the point.
+// runTime formats seconds as Python does, rounded to digits after the point.
 func runTime(s float64, digits int) string {
 	scale := math.Pow10(digits)
 	text := strconv.FormatFloat(math.Round(s*scale)/scale, 'f', -1, 64)
@@ -156,4 +163,99 @@ func runTime(s float64, digits int) string {
 		text += ".0"
 	}
 	return text + " seconds"
+}
+
+// Read reads a report.json of this program, or of agbenchmark since 2024. path is the file, the folder of a run, or a
+// folder of runs, in which it reads the newest.
+func Read(path string) (Report, error) {
+	file, err := find(path)
+	if err != nil {
+		return Report{}, err
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return Report{}, err
+	}
+	var in agReport
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return Report{}, fmt.Errorf("%s is no report.json: %w", file, err)
+	}
+	r := in.report()
+	if len(r.Results) == 0 {
+		return Report{}, fmt.Errorf("%s is no report.json: it has no tests with results, as agbenchmark writes them since 2024", file)
+	}
+	return r, nil
+}
+
+func find(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return path, err
+	}
+	if file := filepath.Join(path, reportFile); exists(file) {
+		return file, nil
+	}
+	runs, err := runsIn(path)
+	if err != nil || len(runs) == 0 {
+		return "", errors.Join(err, fmt.Errorf("there is no %s in %s or in a folder of it", reportFile, path))
+	}
+	return filepath.Join(path, runs[len(runs)-1], reportFile), nil
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+func (in agReport) report() (r Report) {
+	r.Command, r.URL = in.Command, in.Config["host"]
+	r.Seconds = secondsOf(&in.Metrics.RunTime)
+	for name, t := range in.Tests {
+		if len(t.Results) == 0 {
+			continue
+		}
+		c := challenge.Challenge{Name: name, Category: t.Category, Task: t.Task, Path: t.DataPath}
+		if t.Difficulty != nil {
+			c.Info.Difficulty = *t.Difficulty
+		}
+		r.Results = append(r.Results, Result{Challenge: c, Attempts: t.attempts()})
+	}
+	slices.SortFunc(r.Results, func(a, b Result) int { return strings.Compare(a.Challenge.Name, b.Challenge.Name) })
+	return r
+}
+
+// attempts prefers our own metadata, which has more fields.
+func (t agTest) attempts() (list []Attempt) {
+	if t.Metadata.Ours != nil && len(t.Metadata.Ours.Attempts) == len(t.Results) {
+		return t.Metadata.Ours.Attempts
+	}
+	for i, x := range t.Results {
+		a := Attempt{Number: i + 1, Status: NotJudged, Seconds: secondsOf(x.RunTime)}
+		switch {
+		case !t.Metrics.Attempted:
+			a.Status = Skipped
+		case x.Success != nil && *x.Success:
+			a.Status = Passed
+		case x.Success != nil:
+			a.Status = Failed
+		}
+		if x.Why != nil {
+			a.Reason = *x.Why
+		}
+		if x.Steps != nil {
+			a.Steps = *x.Steps
+		}
+		a.Usage.Cost = x.Cost
+		list = append(list, a)
+	}
+	return list
+}
+
+func secondsOf(text *string) float64 {
+	if text == nil {
+		return 0
+	}
+	number, _, _ := strings.Cut(*text, " ")
+	n, _ := strconv.ParseFloat(number, 64) // 0 if unknown
+	return n
 }

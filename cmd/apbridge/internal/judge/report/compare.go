@@ -8,22 +8,21 @@ import (
 	"text/tabwriter"
 )
 
-// Change is what became of a challenge from one report to the next.
+// Change is a kind of difference between two reports.
 type Change string
 
-// The changes that are told.
 const (
 	Fixed   Change = "fixed"
 	Broken  Change = "broken"
-	Flakier Change = "flaky"      // some of its tries passed, before or now
-	Unknown Change = "not judged" // before or now; it may be skipped
+	Flakier Change = "flaky"      // some attempts passed and some failed, before or now
+	Unknown Change = "not judged" // in one of the reports, possibly skipped
 	Slower  Change = "slower"
 	Dearer  Change = "dearer"
 	Added   Change = "new"
 	Gone    Change = "gone"
 )
 
-// Changes returns all kinds of changes, in the order they are told.
+// Changes returns all kinds in the order of Compare.
 func Changes() []Change {
 	return []Change{Broken, Fixed, Flakier, Unknown, Slower, Dearer, Added, Gone}
 }
@@ -35,16 +34,16 @@ type Difference struct {
 	Text      string
 }
 
-// Tolerance is how much more counts as slower and as dearer.
+// Tolerance defines what counts as slower and dearer.
 type Tolerance struct {
 	Time float64 // factor, from 1
-	Cost float64 // factor, from 1; of tokens, too
+	Cost float64 // factor, from 1; also for tokens
 }
 
-// leastSlower is how many seconds more are at least slower: short tries vary.
+// leastSlower is the minimal difference in seconds, since short attempts vary.
 const leastSlower = 1.0
 
-// Compare returns what changed from one report to the next, by change and then by name.
+// Compare returns the differences by kind and then by name.
 func Compare(before, after Report, t Tolerance) (list []Difference) {
 	old := map[string]Result{}
 	for _, r := range before.Results {
@@ -77,7 +76,7 @@ func changesOf(name string, o, n Result, t Tolerance) (list []Difference) {
 		list = append(list, Difference{name, change, strings.TrimSuffix(fmt.Sprintf("%s, was %s: %s", n.verdict(), o.verdict(), n.reason()), ": ")})
 	}
 	if o.Count(Passed) == 0 || n.Count(Passed) == 0 {
-		return list // what did not get to its end says nothing of time and cost
+		return list // time and cost are comparable only for passed attempts
 	}
 	if was, is := o.seconds(), n.seconds(); is > was*t.Time && is > was+leastSlower {
 		list = append(list, Difference{name, Slower, fmt.Sprintf("%.1f s, was %.1f s", is, was)})
@@ -85,7 +84,7 @@ func changesOf(name string, o, n Result, t Tolerance) (list []Difference) {
 	return append(list, dearer(name, o, n, t)...)
 }
 
-// passing is what became of the verdict, by the tries that were judged; "" when it is what it was.
+// passing compares the judged attempts. It returns "" if nothing has changed.
 func passing(o, n Result) Change {
 	was, is := o.Rate(), n.Rate()
 	switch {
@@ -113,7 +112,7 @@ func dearer(name string, o, n Result, t Tolerance) (list []Difference) {
 	return nil
 }
 
-// WriteDifferences writes differences for people, with the pass rates.
+// WriteDifferences writes differences and pass rates for people.
 func WriteDifferences(w io.Writer, before, after Report, list []Difference) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, d := range list {

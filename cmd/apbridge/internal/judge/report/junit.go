@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/junit"
 )
 
-// JUnit writes the report as XML for CI servers: a test case for each try.
+// JUnit writes the report as XML for CI servers, with a test case for each attempt.
 func (r Report) JUnit(w io.Writer) error {
 	s := junit.Suite{Name: "apbridge bench " + r.Target, Began: r.Began, Took: time.Duration(r.Seconds * float64(time.Second))}
 	for _, each := range r.Results {

@@ -47,13 +47,13 @@ func writeFacts(b *strings.Builder, a Attempt) {
 	}
 }
 
-// lineEnds are what Markdown takes for ends of lines (CommonMark, section 2.1).
+// lineEnds normalizes line endings (CommonMark, section 2.1).
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// markup is what can begin something other than text, on one line (CommonMark, sections 2.4 and 6; GitHub Flavored
-// Markdown, section 4.10). A backslash is among it, or a text with one before the mark would undo what is done here.
+// markup escapes everything that can begin markup within a line (CommonMark, sections 2.4 and 6; GitHub Flavored
+// Markdown, section 4.10), including backslashes.
 var markup = strings.NewReplacer("\r", " ", "\n", " ", "&", "&amp;", "<", "&lt;", ">", "&gt;", `\`, `\\`,
 	"|", `\|`, "`", "\\`", "*", `\*`, "_", `\_`, "~", `\~`, "[", `\[`, "]", `\]`, "#", `\#`, "!", `\!`)
 
-// cell is a text in which nothing is markup: agents write some of it.
+// cell escapes a text, of which agents write some.
 func cell(text string) string { return markup.Replace(text) }

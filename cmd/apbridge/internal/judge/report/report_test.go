@@ -15,6 +15,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/agent"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/junit"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/outfile"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -48,7 +49,7 @@ func sample() Report {
 	}
 }
 
-// The form is that of agbenchmark's report_types.py: every field of it, with its type.
+// The report has every field of agbenchmark's report_types.py, with its type.
 func TestAgbenchmark(t *testing.T) {
 	t.Parallel()
 	r := sample()
@@ -96,7 +97,7 @@ func TestAgbenchmark(t *testing.T) {
 	}
 }
 
-// What is written is read as it was, as far as a report.json says it.
+// A written report is read back, as far as report.json holds it.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -125,7 +126,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// A report that agbenchmark wrote itself says no more than its fields do.
+// A report by agbenchmark has only its own fields.
 func TestReadAgbenchmarks(t *testing.T) {
 	t.Parallel()
 	got, err := Read("testdata/agbenchmark.json")
@@ -149,7 +150,7 @@ func write(t *testing.T, file string, r Report) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	f, err := Open(file, Report.Agbenchmark)
+	f, err := outfile.OpenReport("--report", file, Report.Agbenchmark)
 	if err == nil {
 		err = f.Finish(r)
 	}
@@ -197,7 +198,7 @@ flaky: Flaky
 	}
 }
 
-// What was not judged is no try that failed.
+// An attempt that was not judged has not failed.
 func TestVerdictOfTries(t *testing.T) {
 	t.Parallel()
 	open := Attempt{Status: NotJudged}
@@ -215,7 +216,7 @@ func TestVerdictOfTries(t *testing.T) {
 	}
 }
 
-// Of an agent that hands in very many files only some are shown.
+// The number of shown files is bounded.
 func TestManyFiles(t *testing.T) {
 	t.Parallel()
 	a := Attempt{Status: Failed, Reason: "no"}
@@ -269,7 +270,7 @@ func TestJUnit(t *testing.T) {
 	}
 }
 
-// Nothing that an agent wrote is markup.
+// Texts of agents are never markup.
 func TestMarkdown(t *testing.T) {
 	t.Parallel()
 	r := sample()
@@ -291,7 +292,7 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// The values are those of the formula by hand, as tables of the score interval have them.
+// The values were computed by hand and agree with tables of the score interval.
 func TestInterval(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -347,21 +348,18 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Passed three times in a row is expected to pass, as in agbenchmark.
+// Three passes in a row are expected to continue, as in agbenchmark.
 func TestHistory(t *testing.T) {
 	t.Parallel()
-	h, err := OpenHistory(filepath.Join(t.TempDir(), "runs"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	history := t.TempDir()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for i, want := range []bool{false, false, true} {
-		run, files, err := h.Begin(at.Add(time.Duration(i) * time.Second))
+		run, files, err := OpenRun(history, at.Add(time.Duration(i)*time.Second))
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := Report{Began: at, Results: []Result{result("A", passes(1)), result("B", passes(1), fails()), result("TestC", passes(1))}}
-		if got := h.Regressions(r); got["A"] != want || got["B"] || got["TestC"] != want {
+		if got := FindRegressions(history, r); got["A"] != want || got["B"] || got["TestC"] != want {
 			t.Errorf("run %d: %v", i, got)
 		}
 		for _, f := range files {
@@ -373,31 +371,7 @@ func TestHistory(t *testing.T) {
 			t.Errorf("the run has %q", list)
 		}
 	}
-	if _, _, err := h.Begin(at); err == nil {
+	if _, _, err := OpenRun(history, at); err == nil {
 		t.Error("two runs in one folder")
-	}
-}
-
-// A report that is not written leaves what was there, and no file that was not.
-func TestDrop(t *testing.T) {
-	t.Parallel()
-	old, fresh := filepath.Join(t.TempDir(), "old.json"), filepath.Join(t.TempDir(), "new.json")
-	if err := os.WriteFile(old, []byte("before"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range []string{old, fresh} {
-		f, err := Open(file, Report.Agbenchmark)
-		if err == nil {
-			err = f.Drop()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if raw, err := os.ReadFile(old); string(raw) != "before" || err != nil {
-		t.Errorf("%q, %v", raw, err)
-	}
-	if _, err := os.Stat(fresh); err == nil {
-		t.Error("an empty report was left")
 	}
 }

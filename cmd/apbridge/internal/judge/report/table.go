@@ -8,8 +8,7 @@ import (
 	"text/tabwriter"
 )
 
-// Table writes the report for people: a line for each challenge, then what is to say of those that did not pass, then
-// the sum.
+// Table writes the report for people: a line for each challenge, details of failures, and the sum.
 func (r Report) Table(w io.Writer) error {
 	var text strings.Builder
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -27,7 +26,7 @@ func (r Report) Table(w io.Writer) error {
 	return err
 }
 
-// verdict is the status of all tries, or how many passed of those that were judged, and how many others there are.
+// verdict returns the status, or how many attempts passed if they differ.
 func (r Result) verdict() string {
 	first := r.Attempts[0].Status
 	if len(r.Attempts) == 1 || r.Count(first) == len(r.Attempts) && r.Rate().Of == 0 {
@@ -42,7 +41,7 @@ func (r Result) verdict() string {
 	return text
 }
 
-// reason is why the first try that did not pass did not.
+// reason returns the reason of the first attempt that did not pass.
 func (r Result) reason() string {
 	for _, a := range r.Attempts {
 		if a.Status != Passed {
@@ -63,7 +62,7 @@ func (r Result) steps() string {
 	return fmt.Sprintf("%d-%d", low, high)
 }
 
-// seconds is the mean of the tries.
+// seconds returns the mean of the attempts.
 func (r Result) seconds() (mean float64) {
 	for _, a := range r.Attempts {
 		mean += a.Seconds / float64(len(r.Attempts))
@@ -87,7 +86,6 @@ func (r Result) cost() string {
 
 func dash(text string) string { return cmp.Or(text, "-") }
 
-// details tells of each try that failed what helps to understand it.
 func (r Report) details(w *strings.Builder) {
 	for _, each := range r.Results {
 		for _, a := range each.Attempts {
@@ -108,7 +106,6 @@ func (r Report) details(w *strings.Builder) {
 	}
 }
 
-// label names a try.
 func (r Result) label(a Attempt) string {
 	if len(r.Attempts) == 1 {
 		return r.Challenge.Name
@@ -116,12 +113,11 @@ func (r Result) label(a Attempt) string {
 	return fmt.Sprintf("%s, try %d,", r.Challenge.Name, a.Number)
 }
 
-// mostExcerpts is of how many judged files a report for people shows the first lines.
+// mostExcerpts bounds the judged files whose first lines are shown.
 const mostExcerpts = 5
 
 type fact struct{ name, text string }
 
-// facts are what a person wants to know of a try that failed.
 func (a Attempt) facts() (list []fact) {
 	add := func(name, text string) {
 		if text != "" {
@@ -148,7 +144,6 @@ func (a Attempt) facts() (list []fact) {
 	return list
 }
 
-// indented puts a text of several lines below what it belongs to.
 func indented(text string) string {
 	if !strings.Contains(text, "\n") {
 		return " " + text

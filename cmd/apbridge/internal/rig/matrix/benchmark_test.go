@@ -15,7 +15,6 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/agent"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/verdict"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/config"
 	"github.com/google/go-cmp/cmp"
@@ -102,7 +101,7 @@ func play(t *testing.T, url string) report.Report {
 		t.Fatal(err, found.Faults)
 	}
 	ordered, _ := challenge.Order(found.Challenges)
-	python, err := verdict.NewPython("", verdict.Limits{Time: time.Minute})
+	python, err := judge.NewPython("", judge.PythonLimits{Time: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

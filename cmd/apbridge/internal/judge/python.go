@@ -1,4 +1,4 @@
-package verdict
+package judge
 
 import (
 	"bytes"
@@ -16,33 +16,31 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/process"
 )
 
-// Limits of the texts kept of a program, in bytes: of its output, whose end is judged; of each of its outputs when it
-// failed, for people; and of the line that says why.
+// Bytes.
 const (
-	maxPrinted = 1 << 20
-	maxShown   = 8 << 10
-	maxWords   = 200
+	maxPrinted = 1 << 20 // of the output, whose end is judged
+	maxShown   = 8 << 10 // of each output of a failed program in the report
+	maxWords   = 200     // of the line with the cause
 )
 
-// Limits bound one program that is judged.
-type Limits struct {
+// PythonLimits bound one judged program.
+type PythonLimits struct {
 	Time time.Duration
-	// Memory is how many bytes of address space it and each of its children may have. It holds on systems with a POSIX
-	// shell whose ulimit knows -v (Linux); 0 is no limit.
+	// Memory bounds the address space of the program and of each child, in bytes. 0 means no limit. It needs a POSIX
+	// shell whose ulimit knows -v (Linux).
 	Memory int64
 }
 
-// Python runs what agents wrote, in their workspace and with an environment that holds nothing of ours. That is no
-// sandbox: a program may read this machine's files and use its network. Safe for concurrent use.
+// Python runs the programs of agents, in their workspace and with an almost empty environment. That is no sandbox: a
+// program can read this machine's files and use its network. Safe for concurrent use.
 type Python struct {
-	path   string // "" is none
-	limits Limits
-	shell  string // that sets the limit of memory; "" is none
+	path   string // "" if there is no interpreter
+	limits PythonLimits
+	shell  string // sets the memory limit; "" if there is none
 }
 
-// NewPython finds the interpreter. One that was named must be there; without python3 the challenges that need it are
-// skipped.
-func NewPython(named string, limits Limits) (*Python, error) {
+// NewPython finds the interpreter. A named one must exist. Without python3, challenges that need it are skipped.
+func NewPython(named string, limits PythonLimits) (*Python, error) {
 	p := &Python{limits: limits}
 	if limits.Memory > 0 {
 		p.shell, _ = exec.LookPath("sh")
@@ -53,7 +51,7 @@ func NewPython(named string, limits Limits) (*Python, error) {
 	}
 	var err error
 	if p.path, err = exec.LookPath(named); err == nil {
-		p.path, err = filepath.Abs(p.path) // it is started in a folder of its own
+		p.path, err = filepath.Abs(p.path) // it is started in another folder
 	}
 	if err != nil {
 		return nil, fmt.Errorf("there is no Python interpreter %s: %w", named, err)
@@ -61,8 +59,8 @@ func NewPython(named string, limits Limits) (*Python, error) {
 	return p, nil
 }
 
-// Missing returns why challenges of a type cannot be judged here; "" if they can.
-func (p *Python) Missing(ctx context.Context, evalType string) string {
+// missing returns why challenges of a type cannot be judged here, or "".
+func (p *Python) missing(ctx context.Context, evalType string) string {
 	switch {
 	case evalType != challenge.ByOutput && evalType != challenge.ByPytest:
 		return ""
@@ -74,9 +72,9 @@ func (p *Python) Missing(ctx context.Context, evalType string) string {
 	return ""
 }
 
-// hasPytest asks where nothing of an agent is, but as judged programs are run.
+// hasPytest runs in an empty workspace with the environment of judged programs.
 func (p *Python) hasPytest(ctx context.Context) bool {
-	w, err := NewWorkspace("")
+	w, err := newWorkspace("")
 	if err != nil {
 		return false
 	}
@@ -84,8 +82,8 @@ func (p *Python) hasPytest(ctx context.Context) bool {
 	return p.run(ctx, w.dir, "", "-c", "import pytest").failed == ""
 }
 
-// run executes in the workspace. It returns soon after the limit, whatever the program does, and where processes have
-// groups it leaves none behind but those that have left the program's group.
+// run executes a program in the workspace. It returns soon after the time limit, whatever the program does. On Unix it
+// ends all children that have not left the program's process group.
 func (p *Python) run(ctx context.Context, dir, source string, args ...string) output {
 	ctx, cancel := context.WithTimeout(ctx, p.limits.Time)
 	defer cancel()
@@ -100,11 +98,11 @@ func (p *Python) run(ctx context.Context, dir, source string, args ...string) ou
 	if err == nil {
 		release := process.Guard(cmd)
 		err = cmd.Wait()
-		process.Kill(cmd) // what it left behind
+		process.Kill(cmd) // its remaining children
 		release()
 	}
 	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // it ended well, and a child of its kept the pipes open
+		err = nil // only a child kept the pipes open
 	}
 	out := output{source: source, text: "Output: " + printed.String() + "\n"}
 	if err != nil {
@@ -125,14 +123,14 @@ func (p *Python) command(ctx context.Context, args []string) *exec.Cmd {
 	return exec.CommandContext(ctx, p.shell, append([]string{"-c", limited, strconv.FormatInt(p.limits.Memory>>10, 10), p.path}, args...)...)
 }
 
-// lastWords is the line that says best why a program failed: pytest marks its failed assertions with E, and a traceback
+// lastWords returns the most helpful line of a failed program: pytest marks failed assertions with E, and a traceback
 // ends with the error.
 func lastWords(text string, err error) string {
 	last := ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
 		if why, ok := strings.CutPrefix(line, "E  "); ok {
-			return clipped(strings.TrimSpace(why))
+			return clipped(strings.TrimSpace(why), maxWords)
 		}
 		if strings.TrimSpace(line) != "" {
 			last = strings.TrimSpace(line)
@@ -141,13 +139,9 @@ func lastWords(text string, err error) string {
 	if last == "" {
 		return err.Error()
 	}
-	return clipped(last)
+	return clipped(last, maxWords)
 }
 
-// clipped is the beginning of a line, in whole characters.
-func clipped(line string) string { return strings.ToValidUTF8(line[:min(len(line), maxWords)], "") }
-
-// endOf is the end of what a program that failed wrote.
 func endOf(text string) string {
 	if len(text) <= maxShown {
 		return text
@@ -155,7 +149,7 @@ func endOf(text string) string {
 	return "…" + strings.ToValidUTF8(text[len(text)-maxShown:], "")
 }
 
-// tail keeps the last bytes that are written.
+// tail keeps the last bytes that were written.
 type tail struct {
 	kept bytes.Buffer
 	cut  bool
@@ -179,4 +173,21 @@ func (b *tail) String() string {
 		return "…" + b.kept.String()
 	}
 	return b.kept.String()
+}
+
+// configs are pytest's configuration files (pytest documentation, "Initialization: determining rootdir and
+// configfile").
+var configs = [...]string{"pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"}
+
+// pytest returns arguments that restrict pytest to the workspace. By default it also reads configurations and
+// conftest.py in the folders above, which belong to the caller.
+func (w *workspace) pytest() []string {
+	config := os.DevNull
+	for _, name := range configs {
+		if _, err := w.root.Stat(name); err == nil {
+			config = name
+			break
+		}
+	}
+	return []string{"-m", "pytest", "--rootdir=.", "--confcutdir=.", "-c", config}
 }

@@ -1,4 +1,4 @@
-package grader
+package judge
 
 import (
 	"context"
@@ -15,23 +15,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// wants is a challenge for a model.
+// wants returns a challenge for a model.
 func wants(scoring, template string) challenge.Challenge {
 	return challenge.Challenge{Task: "Name a harbour", Ground: challenge.Ground{Answer: "a name", Eval: challenge.Eval{Type: challenge.ByModel, Scoring: scoring, Template: template}}}
 }
 
-// said is an answer of the form of OpenAI's.
+// said returns a chat completion.
 func said(text string) string {
 	raw, _ := json.Marshal(map[string]any{"choices": []any{map[string]any{"message": map[string]any{"role": "assistant", "content": text}}}, "usage": map[string]any{"total_tokens": 42}})
 	return string(raw)
 }
 
-// asking makes a grader of a handler, and notes how long it would have waited between its tries.
+// asking returns a grader of a handler and the times that it would have waited between requests.
 func asking(t *testing.T, h http.HandlerFunc) (*Grader, *[]time.Duration) {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	g, err := New(Config{URL: server.URL + "/v1?version=2", Model: "judge", Key: "very-secret", Timeout: time.Minute})
+	g, err := NewGrader(GraderConfig{URL: server.URL + "/v1?version=2", Model: "judge", Key: "very-secret", Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func asking(t *testing.T, h http.HandlerFunc) (*Grader, *[]time.Duration) {
 	return g, &waits
 }
 
-// What the model answers is a score of the challenge's kind, or there is none.
+// The response is a score of the challenge's kind, or an error.
 func TestScores(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -71,11 +71,11 @@ func TestScores(t *testing.T) {
 	}
 }
 
-// The request is one of OpenAI's form, in which an agent's text is data.
+// The request is a chat completion in which the agent's text is data.
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	var heard *http.Request
-	var sent request
+	var sent chatRequest
 	g, _ := asking(t, func(w http.ResponseWriter, r *http.Request) {
 		heard = r
 		_ = json.NewDecoder(r.Body).Decode(&sent)
@@ -108,7 +108,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// Each scoring and each template of the format is told in words of its own.
+// Each scoring and each template has its own words.
 func TestQuestions(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -116,8 +116,8 @@ func TestQuestions(t *testing.T) {
 		for _, template := range []string{challenge.Rubric, challenge.Reference, challenge.Question} {
 			c := wants(scoring, template)
 			c.Ground.Eval.Examples = json.RawMessage("[]")
-			raw, err := question("m", c, "x")
-			var r request
+			raw, err := graderRequest("m", c, "x")
+			var r chatRequest
 			if err == nil {
 				err = json.Unmarshal(raw, &r)
 			}
@@ -129,7 +129,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// What cannot be read is told in a sentence, without the key.
+// An unreadable response is described without the key.
 func TestBadAnswers(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]struct {
@@ -159,7 +159,7 @@ func TestBadAnswers(t *testing.T) {
 // TestNoHalfSecretOfAGrader checks that a grader's text shows no part of the key, wherever it is truncated.
 func TestNoHalfSecretOfAGrader(t *testing.T) {
 	t.Parallel()
-	for behind := range shownMost + 20 {
+	for behind := range maxShownAnswer + 20 {
 		for _, status := range []int{http.StatusUnauthorized, http.StatusOK} {
 			g, _ := asking(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(status)
@@ -177,14 +177,14 @@ func TestNoHalfSecretOfALongAnswer(t *testing.T) {
 	t.Parallel()
 	g, _ := asking(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
-		_, _ = io.WriteString(w, strings.Repeat("x", answerMost-len("very-sec")+1)+"very-secret")
+		_, _ = io.WriteString(w, strings.Repeat("x", maxGraderAnswer-len("very-sec")+1)+"very-secret")
 	})
 	if _, err := g.Grade(t.Context(), wants(challenge.Scale, challenge.Rubric), "x"); err == nil || strings.Contains(err.Error(), "very") {
 		t.Errorf("%v", err)
 	}
 }
 
-// What may pass is tried again, when the endpoint says and not for ever.
+// Temporary failures are retried after Retry-After, a few times.
 func TestAgain(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]struct {
@@ -215,7 +215,7 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// An endpoint that hangs holds the grading up no longer than its time limit, and is asked once.
+// A hanging endpoint is asked once and bounded by the time limit.
 func TestHangs(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
@@ -230,7 +230,7 @@ func TestHangs(t *testing.T) {
 	}
 }
 
-// The key goes to the endpoint that was named alone: no redirection is followed.
+// The key is sent only to the configured endpoint: redirects are not followed.
 func TestKeyStays(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirection was followed") }))
@@ -243,7 +243,7 @@ func TestKeyStays(t *testing.T) {
 	}
 }
 
-// Before anything is run, an endpoint that is away and a key that is none are found, and no list of models is needed.
+// Probe detects an unreachable endpoint and a wrong key. It does not need the list of models.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	for status, says := range map[int]string{200: "", 403: "", 404: "", 500: "", 401: "is GRADER_KEY the right one?"} {
@@ -257,7 +257,7 @@ func TestProbe(t *testing.T) {
 			t.Errorf("%d: %v", status, err)
 		}
 	}
-	away, err := New(Config{URL: "http://127.0.0.1:1/?key=very-secret", Model: "m", Timeout: time.Minute})
+	away, err := NewGrader(GraderConfig{URL: "http://127.0.0.1:1/?key=very-secret", Model: "m", Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,13 @@
 //go:build !linux
 
-package verdict
+package judge
 
 import (
 	"os"
 	"testing"
 )
 
-// heedLocks skips the calling test where its user is root, which opens any folder.
+// heedLocks skips the calling test if it runs as root, which can open any folder.
 func heedLocks(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() == 0 {

@@ -1,4 +1,4 @@
-package verdict
+package judge
 
 import (
 	"errors"
@@ -10,19 +10,20 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
-// Workspace is a folder with what the agent handed in. Nothing is written or read outside of it, whatever the agent
-// calls its files. Not safe for concurrent use.
-type Workspace struct {
+// workspace is a folder with the agent's files. Nothing outside it is written or read, whatever the names of the files.
+// Not safe for concurrent use.
+type workspace struct {
 	dir  string
 	root *os.Root
 	kept bool
 }
 
-// NewWorkspace makes a temporary folder, which Close removes, or the folder keep, which stays. keep must not be there
-// yet; "" is none.
-func NewWorkspace(keep string) (*Workspace, error) {
+// newWorkspace creates the folder keep, which must not exist yet and is not removed by Close. If keep is "", it creates
+// a temporary folder.
+func newWorkspace(keep string) (*workspace, error) {
 	dir, err := makeFolder(keep)
 	if err != nil {
 		return nil, err
@@ -31,10 +32,10 @@ func NewWorkspace(keep string) (*Workspace, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return &Workspace{dir: dir, root: root, kept: keep != ""}, nil
+	return &workspace{dir: dir, root: root, kept: keep != ""}, nil
 }
 
-// makeFolder returns the folder with its whole path: programs that run in it are told where it is.
+// makeFolder returns an absolute path, since it goes into the environment of programs.
 func makeFolder(keep string) (string, error) {
 	if keep == "" {
 		return os.MkdirTemp("", temporary)
@@ -43,8 +44,8 @@ func makeFolder(keep string) (string, error) {
 	return dir, errors.Join(err, os.Mkdir(dir, 0o755))
 }
 
-// Close removes the folder, unless it is kept.
-func (w *Workspace) Close() error {
+// Close removes the folder unless it is kept.
+func (w *workspace) Close() error {
 	err := w.root.Close()
 	if w.kept {
 		return err
@@ -52,7 +53,7 @@ func (w *Workspace) Close() error {
 	return errors.Join(err, remove(w.dir))
 }
 
-// remove removes a folder, also where a program has locked folders below it, as the Go command locks its module cache.
+// remove also removes folders that a program has made read-only, as the Go command does with its module cache.
 func remove(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
@@ -66,12 +67,12 @@ func remove(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// maxDepth is how many folders a file may lie in. A name has room for thousands, and each costs time: os.Root opens all
-// those above it anew.
+// maxDepth bounds the folders above a file. A name has room for thousands, and os.Root opens each one again and again.
 const maxDepth = 100
 
-// Write makes a file, with the folders above it, of what fill writes. A path that leads out of the folder is an error.
-func (w *Workspace) Write(at string, fill func(io.Writer) error) error {
+// Write creates a file and the folders above it, with the content that fill writes. It fails if the path leads out of
+// the workspace.
+func (w *workspace) Write(at string, fill func(io.Writer) error) error {
 	if n := strings.Count(at, "/"); n > maxDepth {
 		return notKept(at, fmt.Errorf("it lies in %d folders, and at most %d are made", n, maxDepth))
 	}
@@ -87,7 +88,7 @@ func (w *Workspace) Write(at string, fill func(io.Writer) error) error {
 	return errors.Join(fill(f), f.Close())
 }
 
-// notKept names a file once and at a bounded length, which the errors of package os do.
+// notKept names the file once and shortens its name, unlike the errors of package os.
 func notKept(at string, err error) error {
 	if known := new(fs.PathError); errors.As(err, &known) {
 		err = known.Err
@@ -95,8 +96,8 @@ func notKept(at string, err error) error {
 	return fmt.Errorf("the file %.200q cannot be kept: %w", at, err)
 }
 
-// text reads a file, at most limit bytes of it.
-func (w *Workspace) text(at string, limit int64) (string, error) {
+// text reads at most limit bytes of a file.
+func (w *workspace) text(at string, limit int64) (string, error) {
 	f, err := w.root.Open(at)
 	if err != nil {
 		return "", err
@@ -106,9 +107,9 @@ func (w *Workspace) text(at string, limit int64) (string, error) {
 	return string(raw), err
 }
 
-// matching are the files that one entry of ground.files means: of an ending every such file in the root, but for hidden
-// ones, as a glob has it; else one path, which must be there.
-func (w *Workspace) matching(entry string) ([]string, error) {
+// matching returns the files that an entry of ground.files means: with an extension, each such file in the root that is
+// not hidden, as with a glob; else one path, which must exist.
+func (w *workspace) matching(entry string) ([]string, error) {
 	if !strings.HasPrefix(entry, ".") {
 		at := strings.TrimPrefix(entry, "/")
 		if info, err := w.root.Stat(at); err != nil || info.IsDir() {
@@ -130,11 +131,10 @@ func (w *Workspace) matching(entry string) ([]string, error) {
 	return names, nil
 }
 
-// mostListed is how many files a reason names.
+// mostListed bounds the files that a reason names.
 const mostListed = 10
 
-// inventory lists the files in words.
-func (w *Workspace) inventory() string {
+func (w *workspace) inventory() string {
 	var names []string
 	_ = fs.WalkDir(w.root.FS(), ".", func(at string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -149,4 +149,19 @@ func (w *Workspace) inventory() string {
 		return fmt.Sprintf("its files are %s and %d more", strings.Join(names[:mostListed], ", "), len(names)-mostListed)
 	}
 	return "its files are " + strings.Join(names, ", ")
+}
+
+const (
+	temporary = "apbridge-bench-*" // the pattern of a workspace's name
+	abandoned = 24 * time.Hour     // the age at which no process uses a workspace any more
+)
+
+// Sweep removes workspaces that killed processes have left in dir. Errors are left to the next sweep.
+func Sweep(dir string) {
+	folders, _ := filepath.Glob(filepath.Join(dir, temporary))
+	for _, folder := range folders {
+		if info, err := os.Lstat(folder); err == nil && info.IsDir() && time.Since(info.ModTime()) > abandoned {
+			_ = remove(folder)
+		}
+	}
 }

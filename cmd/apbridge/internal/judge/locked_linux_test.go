@@ -1,4 +1,4 @@
-package verdict
+package judge
 
 import (
 	"os"
@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// heedLocks has the calling test touch files as a user that cannot open locked folders, where it runs as root. The user
-// is one of the test's thread alone, which ends with the test.
+// heedLocks makes the calling test access files as another user if it runs as root, which can open read-only folders.
+// The user is changed only for the test's thread, which ends with the test.
 func heedLocks(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {

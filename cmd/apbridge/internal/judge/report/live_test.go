@@ -1,4 +1,4 @@
-package progress
+package report
 
 import (
 	"bytes"
@@ -8,13 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
 	"github.com/google/go-cmp/cmp"
 )
 
 func of(columns int) func() int { return func() int { return columns } }
 
-// A row stays on one line of the terminal, whatever it is written in, and as the terminal is now.
+// A row fits on one line, in any script and at the current width.
 func TestFit(t *testing.T) {
 	t.Parallel()
 	columns := 10
@@ -33,31 +32,31 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// A step that takes long is seen to do so, and nothing is drawn where nothing is under way.
+// A long step shows its duration, and without running attempts nothing is drawn.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	now := time.Unix(0, 0)
 	l := &live{w: &out, plain: func(s string) string { return s }, width: of(80), now: func() time.Time { return now }}
 	l.again()
-	l.watch(report.Event{Kind: report.EventAsk, Challenge: "A", Step: 2})
+	l.watch(Event{Kind: EventAsk, Challenge: "A", Step: 2})
 	now = now.Add(62*time.Second + 400*time.Millisecond)
 	l.again()
-	l.watch(report.Event{Kind: report.EventStep, Challenge: "A", Step: 2, Text: "done"})
+	l.watch(Event{Kind: EventStep, Challenge: "A", Step: 2, Text: "done"})
 	want := []string{"", "  A: step 2 …\n\x1b[1A", "  A (1m2s): step 2 …\n\x1b[1A", "  A: step 2: done\n"}
 	if diff := cmp.Diff(want, strings.Split(out.String(), "\r\x1b[J")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// On a narrow terminal the step is seen beside a long name, and there are no more rows than fit.
+// A long name leaves room for the step, and the number of rows is bounded.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	now := time.Unix(0, 0)
 	l := &live{w: &out, plain: func(s string) string { return s }, width: of(30), now: func() time.Time { return now }}
 	for i := range mostRows + 2 {
-		l.watch(report.Event{Kind: report.EventAsk, Challenge: fmt.Sprintf("%02d is a very long name", i), Step: 3})
+		l.watch(Event{Kind: EventAsk, Challenge: fmt.Sprintf("%02d is a very long name", i), Step: 3})
 	}
 	frames := strings.Split(out.String(), "\r\x1b[J")
 	rows := strings.Split(frames[len(frames)-1], "\n")
@@ -66,7 +65,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// The end of the run ends the drawing.
+// Nothing is drawn after the end.
 func TestTickEnds(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -77,15 +76,15 @@ func TestTickEnds(t *testing.T) {
 	<-over
 }
 
-// In a pipe each event that says something new is one line, and for programs each is JSON.
+// In a pipe each event with news is one line. For programs each event is JSON.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	var plain, lines bytes.Buffer
-	p, j := Plain(&plain), Lines(&lines)
-	events := []report.Event{
-		{Kind: report.EventBegin, Target: "x\ny", Of: 1}, {Kind: report.EventChallenge, Challenge: "A", Attempt: 2}, {Kind: report.EventTask, Challenge: "A", Attempt: 2, Text: "t"},
-		{Kind: report.EventUpload, Challenge: "A", Attempt: 2, Text: "in.txt"}, {Kind: report.EventAsk, Challenge: "A", Attempt: 2, Step: 1}, {Kind: report.EventStep, Challenge: "A", Attempt: 2, Step: 1},
-		{Kind: report.EventResult, Challenge: "A", Attempt: 2, Result: &report.Attempt{Status: report.Skipped, Reason: "no"}}, {Kind: report.EventStop}, {Kind: report.EventEnd},
+	p, j := PlainProgress(&plain), EventLines(&lines)
+	events := []Event{
+		{Kind: EventBegin, Target: "x\ny", Of: 1}, {Kind: EventChallenge, Challenge: "A", Attempt: 2}, {Kind: EventTask, Challenge: "A", Attempt: 2, Text: "t"},
+		{Kind: EventUpload, Challenge: "A", Attempt: 2, Text: "in.txt"}, {Kind: EventAsk, Challenge: "A", Attempt: 2, Step: 1}, {Kind: EventStep, Challenge: "A", Attempt: 2, Step: 1},
+		{Kind: EventResult, Challenge: "A", Attempt: 2, Result: &Attempt{Status: Skipped, Reason: "no"}}, {Kind: EventStop}, {Kind: EventEnd},
 	}
 	for _, e := range events {
 		e.Time = time.Now()
@@ -104,7 +103,7 @@ func TestLines(t *testing.T) {
 	}
 	n := 0
 	for line := range strings.Lines(lines.String()) {
-		var e report.Event
+		var e Event
 		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Kind != events[n].Kind {
 			t.Errorf("%v: %s", err, line)
 		}

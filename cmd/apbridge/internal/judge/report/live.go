@@ -1,4 +1,4 @@
-package progress
+package report
 
 import (
 	"fmt"
@@ -10,27 +10,26 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
 	"golang.org/x/text/width"
 )
 
-// Live returns a function that shows a line for each try that is under way, with what it is at, and leaves a line for
-// each that ended. It writes ANSI sequences (ECMA-48: CUU, ED), so w must be a terminal as it is; plain makes a text
-// harmless, and width returns the number of columns at any time. A line shows how long it has not changed; after the
-// event of the end nothing is written any more.
-func Live(w io.Writer, plain func(string) string, width func() int) func(report.Event) {
+// LiveProgress returns a function that shows a line for each running attempt, with its activity and how long that
+// lasts, and leaves a line for each ended one. It writes ANSI sequences (ECMA-48: CUU, ED), so w must be a raw
+// terminal. plain makes a text harmless. width returns the current number of columns. After EventEnd nothing more is
+// written.
+func LiveProgress(w io.Writer, plain func(string) string, width func() int) func(Event) {
 	l := &live{w: w, plain: plain, width: width, now: time.Now}
 	ended := make(chan struct{})
 	go l.tick(time.Second, ended)
-	return func(e report.Event) {
+	return func(e Event) {
 		l.watch(e)
-		if e.Kind == report.EventEnd {
+		if e.Kind == EventEnd {
 			close(ended)
 		}
 	}
 }
 
-// mostRows are shown, so that all are on the screen: a row above its top could not be written over.
+// mostRows bounds the rows, since a row above the top of the screen cannot be overwritten.
 const mostRows = 10
 
 type live struct {
@@ -39,18 +38,18 @@ type live struct {
 	w         io.Writer
 	plain     func(string) string
 	width     func() int
-	rows      []row // that are shown, the oldest first
-	drawn     int   // lines on the screen that are to be written over
+	rows      []row // oldest first
+	drawn     int   // lines on the screen to overwrite
 	ended, of int
 }
 
-// row is a try that is under way.
+// row is a running attempt.
 type row struct {
 	name, doing string
 	since       time.Time
 }
 
-// tick draws the rows anew while something is under way.
+// tick redraws the rows until ended is closed.
 func (l *live) tick(every time.Duration, ended <-chan struct{}) {
 	t := time.NewTicker(every)
 	defer t.Stop()
@@ -72,20 +71,20 @@ func (l *live) again() {
 	}
 }
 
-func (l *live) watch(e report.Event) {
+func (l *live) watch(e Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var lasting string
 	switch e.Kind {
-	case report.EventBegin:
+	case EventBegin:
 		l.of, lasting = e.Of, line(e)
-	case report.EventFault, report.EventStop:
+	case EventFault, EventStop:
 		lasting = line(e)
-	case report.EventResult:
+	case EventResult:
 		l.ended++
 		l.rows = slices.DeleteFunc(l.rows, func(r row) bool { return r.name == label(e) })
 		lasting = fmt.Sprintf("[%d/%d] %s", l.ended, l.of, line(e))
-	case report.EventEnd:
+	case EventEnd:
 		l.rows = nil
 	default:
 		l.set(label(e), doing(e))
@@ -101,24 +100,23 @@ func (l *live) set(name, doing string) {
 	l.rows = append(l.rows, row{name, doing, l.now()})
 }
 
-// doing is what a try is at.
-func doing(e report.Event) string {
+func doing(e Event) string {
 	switch e.Kind {
-	case report.EventTask:
+	case EventTask:
 		return "task made"
-	case report.EventUpload:
+	case EventUpload:
 		return "uploading " + e.Text
-	case report.EventAsk:
+	case EventAsk:
 		return fmt.Sprintf("step %d …", e.Step)
-	case report.EventStep:
+	case EventStep:
 		return fmt.Sprintf("step %d%s", e.Step, said(e.Text))
-	case report.EventJudge:
+	case EventJudge:
 		return "judging"
 	}
 	return "starting"
 }
 
-// draw writes a line that stays, if there is one, and the rows below it.
+// draw writes a lasting line, if there is one, and the rows below it.
 func (l *live) draw(lasting string) {
 	var b strings.Builder
 	if l.drawn > 0 {
@@ -137,10 +135,10 @@ func (l *live) draw(lasting string) {
 		b.WriteString(l.fit(fmt.Sprintf("  and %d more", more), l.width()) + "\n")
 		l.drawn++
 	}
-	_, _ = io.WriteString(l.w, b.String()) // what cannot be shown is in the report
+	_, _ = io.WriteString(l.w, b.String()) // the report has all
 }
 
-// waited is for how long a row has not changed, from a second on.
+// waited returns the time since the last change of a row, from a second on.
 func (l *live) waited(r row) string {
 	if d := l.now().Sub(r.since).Truncate(time.Second); d > 0 {
 		return " (" + d.String() + ")"
@@ -148,12 +146,12 @@ func (l *live) waited(r row) string {
 	return ""
 }
 
-// row is what a row shows: of a long name the beginning, so that there is room for what is done.
+// row shortens a long name to leave room for the activity.
 func (l *live) row(r row) string {
 	return l.fit("  "+l.fit(r.name, l.width()/2)+l.waited(r)+": "+r.doing, l.width())
 }
 
-// fit keeps a text on one line of less than so many columns, or the next drawing would not find it.
+// fit shortens a text to one line of less than room columns, or the next draw would miss lines.
 func (l *live) fit(text string, room int) string {
 	text = l.plain(oneLine.Replace(text))
 	columns, cut := 0, 0
@@ -168,10 +166,10 @@ func (l *live) fit(text string, room int) string {
 	return text
 }
 
-// oneLine leaves out what begins a line and what takes a number of columns that is not known.
+// oneLine removes line breaks and tabs, whose width is unknown.
 var oneLine = strings.NewReplacer("\r", " ", "\n", " ", "\t", " ")
 
-// columnsOf is how many columns a terminal gives a character (Unicode TR11).
+// columnsOf returns the columns of a character on a terminal (Unicode TR11).
 func columnsOf(r rune) int {
 	switch kind := width.LookupRune(r).Kind(); {
 	case unicode.In(r, unicode.Mn, unicode.Me):

@@ -1,4 +1,4 @@
-package verdict
+package judge
 
 import (
 	"io"
@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// FuzzWorkspace: whatever an agent calls a file, it is written below the folder or not at all.
+// A file is written below the folder or not at all, whatever its name.
 func FuzzWorkspace(f *testing.F) {
 	for _, name := range []string{"a.txt", "../a.txt", "/etc/a.txt", "in/../../a.txt", "", ".", "a\x00", `..\a`, "a/", "//a", strings.Repeat("x/", 300)} {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
 		above := t.TempDir()
-		w, err := NewWorkspace(filepath.Join(above, "w"))
+		w, err := newWorkspace(filepath.Join(above, "w"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,14 +31,14 @@ func FuzzWorkspace(f *testing.F) {
 	})
 }
 
-// A link that an agent's program made leads nowhere out of the folder.
+// A link made by an agent's program does not lead out of the folder.
 func TestLinksStayInside(t *testing.T) {
 	t.Parallel()
 	outside := filepath.Join(t.TempDir(), "secret.txt")
 	if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w, err := NewWorkspace("")
+	w, err := newWorkspace("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,11 +57,11 @@ func TestLinksStayInside(t *testing.T) {
 	}
 }
 
-// Folders that a program has locked are removed all the same.
+// Read-only folders are removed, too.
 func TestCloseRemovesLockedFolders(t *testing.T) {
 	t.Parallel()
 	heedLocks(t)
-	w, err := NewWorkspace("")
+	w, err := newWorkspace("")
 	if err != nil {
 		t.Fatal(err)
 	}
