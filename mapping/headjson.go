@@ -6,9 +6,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// AppendJSON appends a head as encoding/json would write it, but for raw values, which are spliced as they are: every
-// event is logged with one, and they are most of what a log writes. What is seldom there is left to encoding/json. "{}"
-// is a head that says nothing.
+// AppendJSON appends a head as encoding/json writes it, except that raw values are copied verbatim. It is hand-written
+// because heads are most of a log's writes. Rare members use encoding/json. An empty head is "{}".
 func (h *Head) AppendJSON(dst []byte) ([]byte, error) {
 	w := &rawjson.Writer{Bytes: dst}
 	w.Open('{')
@@ -92,7 +91,7 @@ func (o *Outcome) writeTo(w *rawjson.Writer) {
 	w.Close('}')
 }
 
-// These write a member, unless it says nothing.
+// These write a member unless it is empty.
 
 func writeText(w *rawjson.Writer, key, s string) {
 	if s != "" {
