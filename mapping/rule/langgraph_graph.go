@@ -6,7 +6,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// StartNode is where a graph begins: what comes next of a state before the first input.
+// StartNode is the beginning of a graph: the next node of a state before the first input.
 const StartNode = "__start__"
 
 const (
@@ -16,10 +16,10 @@ const (
 		`"edges":[{"source":"__start__","target":"step"},{"source":"step","target":"step","conditional":true},{"source":"step","target":"__end__","conditional":true}]}`
 )
 
-// OpaqueGraph is the graph of one node that the bridge is in front of an opaque agent, as LangGraph's servers draw one.
+// OpaqueGraph returns the graph of one node that represents an opaque agent, in the form of LangGraph's servers.
 func OpaqueGraph() json.RawMessage { return json.RawMessage(opaqueGraph) }
 
-// OpaqueSchemas are those of that graph.
+// OpaqueSchemas returns the schemas of that graph.
 func OpaqueSchemas() mapping.Schemas {
 	state, empty := json.RawMessage(opaqueState), json.RawMessage(opaqueEmpty)
 	return mapping.Schemas{Input: state, Output: state, State: state, Config: empty, Context: empty}

@@ -8,21 +8,20 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// MergeConfig returns base, the config of an assistant, with that of a request for a run laid over it: member by
-// member, those of configurable one by one; null says nothing. Either may be nil or null; the result is nil when both
-// are.
+// MergeConfig returns the config of an assistant merged with that of a request: member by member, those of configurable
+// one by one. null is ignored. Either may be nil or null. The result is nil if both are.
 func MergeConfig(base, over json.RawMessage) (json.RawMessage, error) {
 	return mergeOver(base, over, "configurable")
 }
 
-// MergeContext does the same for context, which has no parts of its own.
+// MergeContext does the same for context, whose members are not merged further.
 func MergeContext(base, over json.RawMessage) (json.RawMessage, error) {
 	return mergeOver(base, over, "")
 }
 
-// MergeMetadata returns base with the top-level members of patch set in it: how metadata of threads, assistants and
-// requests come together. Either may be nil or null; the result is an object, never nil. A patch that is no object is
-// an *Error of class Invalid.
+// MergeMetadata returns base with the top-level members of patch. It combines the metadata of threads, assistants and
+// requests. Either may be nil or null. The result is an object, never nil. A patch that is not an object is an *Error
+// of class Invalid.
 func MergeMetadata(base, patch json.RawMessage) (json.RawMessage, error) {
 	merged, err := rawjson.Merge(base, patch, nil)
 	if err != nil {
@@ -31,7 +30,7 @@ func MergeMetadata(base, patch json.RawMessage) (json.RawMessage, error) {
 	return merged, nil
 }
 
-// MadeFor returns the metadata of what is made for an agent: clients search threads and runs by it.
+// MadeFor returns the metadata of objects for an agent. Clients search threads and runs by it.
 func MadeFor(agent, assistantID string) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("graph_id").Text(agent).Key("assistant_id").Text(assistantID).Close('}').Bytes
 }
@@ -41,19 +40,19 @@ func MadeForAssistant(id string) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("assistant_id").Text(id).Close('}').Bytes
 }
 
-// MadeByCron is the metadata of a run that a cron makes.
+// MadeByCron returns the metadata of a cron's run.
 func MadeByCron(id string) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("cron_id").Text(id).Close('}').Bytes
 }
 
-// MadeForTask is MadeFor of the thread that a task has of its own, with a mark of where it came from.
+// MadeForTask is MadeFor for a task's own thread, with a mark of its origin.
 func MadeForTask(agent, assistantID, taskID string) json.RawMessage {
 	mark := new(rawjson.Writer).Open('{').Key("task_id").Text(taskID).Close('}').Bytes
 	metadata, _ := rawjson.WithMember(MadeFor(agent, assistantID), "apbridge", mark) // it is an object
 	return metadata
 }
 
-// StepLimit returns how many steps a config allows a run (recursion_limit); 0 where it does not say.
+// StepLimit returns the maximum number of steps in a config (recursion_limit), or 0.
 func StepLimit(config json.RawMessage) int {
 	var limit int
 	if json.Unmarshal(rawjson.Get(config, "recursion_limit"), &limit) != nil {
@@ -62,7 +61,7 @@ func StepLimit(config json.RawMessage) int {
 	return max(0, limit)
 }
 
-// mergeOver puts the members of over into base; the one called deep is merged itself, where both have it.
+// mergeOver merges the members of over into base. If both have the member deep, it is merged itself.
 func mergeOver(base, over json.RawMessage, deep string) (json.RawMessage, error) {
 	if rawjson.IsNull(base) && rawjson.IsNull(over) {
 		return nil, nil
