@@ -83,8 +83,8 @@ func (i *issuer) principal(c claims) (mapping.Principal, error) {
 
 func isName(s string) bool { return s != "" && len(s) <= maxName && mapping.IsText(s) }
 
-// chosen returns the list in a claim. Without a configured claim it returns the default of the issuer's tokens, and for
-// a missing claim nothing.
+// chosen returns the list in a claim. Without a configured claim it returns usual, where nil means all. For a missing
+// claim it returns a copy of usual that is never nil, so that it may mean nothing, but not all.
 func chosen(c claims, name string, usual []string) []string {
 	if name == "" {
 		return usual
