@@ -90,9 +90,9 @@ func (c *Client) grow() {
 	c.room = min(most, c.room+max(1, most/roomSteps))
 }
 
-// down sends the probe, and returns the reason why the endpoint accepts no text, or nil if it does. It returns failure,
-// the reason for the probe, if that is not nil. Its text from the endpoint is replaced by that about the probe, since
-// the former may quote other texts.
+// down sends the probe, and returns the reason why the endpoint accepts no text, or nil if it does. If failure, the
+// reason for the probe, is not nil, it is returned with the endpoint's text about the probe, because its own text may
+// quote other texts.
 func (c *Client) down(ctx context.Context, failure error, tries int) error {
 	_, err := c.ask(ctx, []string{probe}, tries)
 	if ctx.Err() == nil {
