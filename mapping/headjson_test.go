@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestHeadsAreWrittenAsAnyJSON: a head of any members reads back as what encoding/json makes of it does. Members are
-// found by reflection: a new one that is not written fails.
+// TestHeadsAreWrittenAsAnyJSON checks that heads with any members survive a round trip, as with encoding/json. It finds
+// members by reflection, so a new one that is not written fails.
 func TestHeadsAreWrittenAsAnyJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
