@@ -1,5 +1,5 @@
-// Package bench is the command that judges agents by challenges. Package main adds it. It only starts a bridge for its
-// agent. Package judge does the judging.
+// Package bench is the command that judges agents by challenges. Package main adds it. It serves no bridge but the one
+// that it starts for an agent, and judges by package judge alone.
 package bench
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// program is the process of this command.
+// program is the process around these commands.
 type program struct{ *console.Process }
 
 // Command returns the command apbridge bench.
@@ -54,7 +54,7 @@ Exit code: 0 passed, 1 a challenge failed or is invalid, 2 nothing could run.`,
 	return cmd
 }
 
-// benchFlags are the flags of the command.
+// benchFlags are what the command line says.
 type benchFlags struct {
 	target                  targetFlags
 	challenges, keep        string
@@ -93,7 +93,7 @@ func (f *benchFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.memory, "python-memory", "2GiB", "memory limit of one judged program, a `SIZE` such as 512MiB; 0: none; no effect on macOS and Windows")
 }
 
-// check refuses invalid flags before anything is done.
+// check finds flags that make no sense, before anything is touched.
 func (f *benchFlags) check() error {
 	for _, x := range []struct {
 		wrong bool
@@ -158,7 +158,7 @@ func (p *program) bench(ctx context.Context, f benchFlags, args []string, dash i
 	return exitOf(r)
 }
 
-// judge runs the challenges and prints their results.
+// judge runs the challenges and prints how they went.
 func (p *program) judge(ctx context.Context, o judge.Options, name string, faults []challenge.Fault, files *benchFiles) report.Report {
 	watch := []func(report.Event){p.progress(), files.watch}
 	o.Watch = func(e report.Event) {
@@ -176,11 +176,11 @@ func (p *program) judge(ctx context.Context, o judge.Options, name string, fault
 	sum := r.Summary()
 	tell(report.Event{Kind: report.EventEnd, Summary: &sum})
 	fmt.Fprintln(p.Out)
-	_ = r.Table(p.Out) // the reports must not be lost because the console is gone
+	_ = r.Table(p.Out) // a console that is gone is no reason to lose the reports
 	return r
 }
 
-// exitOf returns the exit code as an error.
+// exitOf is the exit code as an error.
 func exitOf(r report.Report) error {
 	switch {
 	case r.Interrupted:
@@ -191,7 +191,7 @@ func exitOf(r report.Report) error {
 	return nil
 }
 
-// selected reads and selects the challenges. It prints those that are excluded by default.
+// selected reads the challenges and chooses among them. It tells which are left out unasked.
 func (f *benchFlags) selected(tell io.Writer) ([]challenge.Challenge, []challenge.Fault, error) {
 	found, err := challenge.Builtin()
 	if f.challenges != "" {
@@ -221,7 +221,7 @@ func (f *benchFlags) selected(tell io.Writer) ([]challenge.Challenge, []challeng
 	return chosen, faults, err
 }
 
-// tellLeftOut prints the challenges that agbenchmark also excludes.
+// tellLeftOut prints what agbenchmark leaves out, too.
 func (f *benchFlags) tellLeftOut(w io.Writer, found challenge.Found) {
 	var out, categories []string
 	for _, folder := range found.Retired {
@@ -243,7 +243,7 @@ func (f *benchFlags) tellLeftOut(w io.Writer, found challenge.Found) {
 	}
 }
 
-// unreadable returns the error of a folder without a valid challenge.
+// unreadable is the error of a folder in which no file is a challenge.
 func unreadable(folder string, faults []challenge.Fault) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "no challenge in %s can be used:", folder)

@@ -15,17 +15,17 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
 )
 
-// benchFiles are the output files, which are opened in advance.
+// benchFiles are the files that a run writes, opened before it.
 type benchFiles struct {
 	reports []*report.Target
-	lines   *report.Target // events, or nil
+	lines   *report.Target // of events; nil for none
 	history *report.History
-	run     string   // folder of the history, or ""
-	made    []string // folders that did not exist
+	run     string   // folder of the history; "" for none
+	made    []string // folders that were not there
 	watch   func(report.Event)
 }
 
-// open opens all output files. If one fails, it leaves nothing behind.
+// open opens all that is to be written, and leaves nothing behind where one cannot be.
 func (f *benchFlags) open(now time.Time) (_ *benchFiles, err error) {
 	b := &benchFiles{watch: func(report.Event) {}}
 	defer func() {
@@ -42,7 +42,7 @@ func (f *benchFlags) open(now time.Time) (_ *benchFiles, err error) {
 	return b, b.openHistory(f.history, now)
 }
 
-// openReports opens the files of the flags.
+// openReports opens the files that flags name.
 func (b *benchFiles) openReports(f *benchFlags) error {
 	opened := map[string]*report.Target{} // by flag
 	for _, x := range []struct {
@@ -62,7 +62,7 @@ func (b *benchFiles) openReports(f *benchFlags) error {
 	return distinct(opened)
 }
 
-// add adds an opened file. Events are written as they happen.
+// add takes a file that was opened; of events are written as they happen.
 func (b *benchFiles) add(t *report.Target, ofEvents bool) {
 	if !ofEvents {
 		b.reports = append(b.reports, t)
@@ -71,8 +71,8 @@ func (b *benchFiles) add(t *report.Target, ofEvents bool) {
 	b.lines, b.watch = t, progress.Lines(t)
 }
 
-// distinct refuses the same file for two flags, which would only contain the last report. Pipes and devices are
-// allowed.
+// distinct refuses two flags with one file, in which only the last report would be left. Pipes and devices take
+// several.
 func distinct(opened map[string]*report.Target) error {
 	flags := slices.Sorted(maps.Keys(opened))
 	for i, one := range flags {
@@ -90,7 +90,7 @@ func distinct(opened map[string]*report.Target) error {
 	return nil
 }
 
-// prepareKeep creates the folder for the agent's files. Existing files stay.
+// prepareKeep makes the folder for the agent's files. What is there already stays as it is.
 func (b *benchFiles) prepareKeep(folder string) error {
 	if folder == "" {
 		return nil
@@ -104,7 +104,7 @@ func (b *benchFiles) prepareKeep(folder string) error {
 	return nil
 }
 
-// makeFolder creates a folder, which drop removes, if it does not exist.
+// makeFolder makes a folder that drop removes, if it is not there.
 func (b *benchFiles) makeFolder(folder string) error {
 	_, err := os.Stat(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -113,7 +113,7 @@ func (b *benchFiles) makeFolder(folder string) error {
 	return os.MkdirAll(folder, 0o755)
 }
 
-// emptyLines truncates the files that are written while challenges run.
+// emptyLines empties what is written to while challenges run.
 func (b *benchFiles) emptyLines() error {
 	if b.lines == nil {
 		return nil
@@ -154,7 +154,7 @@ func (b *benchFiles) finish(r report.Report) error {
 	return nil
 }
 
-// drop restores every file.
+// drop leaves every file as it was.
 func (b *benchFiles) drop() (err error) {
 	for _, f := range b.reports {
 		err = errors.Join(err, f.Drop())
@@ -166,7 +166,7 @@ func (b *benchFiles) drop() (err error) {
 		err = errors.Join(err, os.Remove(b.run))
 	}
 	for _, folder := range b.made {
-		_ = os.Remove(folder) // unless it contains files
+		_ = os.Remove(folder) // one that something was put into stays
 	}
 	return err
 }

@@ -1,5 +1,5 @@
-// Package conformance is the command that checks servers against the protocols. Package main adds it. The rules are in
-// package internal/conformance.
+// Package conformance is the command that checks servers against the protocols. Package main adds it. It serves nothing
+// and knows no rule: those are in package internal/conformance.
 package conformance
 
 import (
@@ -45,7 +45,7 @@ Exit code: 0 if every must passed, 1 if one failed, 2 if nothing could be checke
 	return cmd
 }
 
-// conformanceFlags are the flags of the command.
+// conformanceFlags are what the command line says.
 type conformanceFlags struct {
 	dialects, only       []string
 	list                 bool
@@ -101,7 +101,7 @@ func run(ctx context.Context, p *console.Process, f conformanceFlags, args []str
 	return conformanceExit(r)
 }
 
-// chosen returns the dialects of --dialect or, without it, those of --only, or all.
+// chosen are the dialects of --dialect or, without it, those of --only; all of them without either.
 func (f *conformanceFlags) chosen() (list []check.Suite, err error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (f *conformanceFlags) chosen() (list []check.Suite, err error) {
 	return list, nil
 }
 
-// unspoken returns the requested dialects in which the server was not checked.
+// unspoken are the dialects that the server was asked for and is not checked in.
 func (f *conformanceFlags) unspoken(checked []check.Suite) (names []string) {
 	if len(f.dialects) > 0 || len(f.only) > 0 {
 		return nil
@@ -130,7 +130,7 @@ func (f *conformanceFlags) unspoken(checked []check.Suite) (names []string) {
 	})
 }
 
-// check refuses invalid flags before anything is done.
+// check finds flags that make no sense, before anything is touched.
 func (f *conformanceFlags) check() error {
 	for _, name := range f.dialects {
 		if !slices.Contains(suiteNames(), name) {
@@ -153,7 +153,7 @@ func (f *conformanceFlags) check() error {
 	return nil
 }
 
-// known reports whether --only may match a check with this id.
+// known reports whether --only can mean a check by this id.
 func known(id string) bool {
 	f := conformanceFlags{only: []string{id}}
 	for _, s := range conformance.Suites() {
@@ -164,7 +164,7 @@ func known(id string) bool {
 	return false
 }
 
-// wants reports whether --only matches a check.
+// wants reports whether --only names a check.
 func (f *conformanceFlags) wants(c check.Check) bool {
 	return len(f.only) == 0 || slices.ContainsFunc(f.only, func(id string) bool { return c.ID == id || strings.HasPrefix(c.ID, id+".") })
 }
@@ -180,7 +180,7 @@ func (f *conformanceFlags) print(w io.Writer, suites []check.Suite) error {
 	return nil
 }
 
-// server returns the server of the command line.
+// server is what is checked, as the command line says.
 func (f *conformanceFlags) server(environ, args []string) (*check.Server, error) {
 	if len(args) == 0 {
 		return nil, errors.New("no server is named: write apbridge conformance URL, such as http://127.0.0.1:8080")
@@ -196,7 +196,7 @@ func (f *conformanceFlags) server(environ, args []string) (*check.Server, error)
 	return &check.Server{Base: base, Header: header, Agent: f.agent, Timeout: f.timeout}, nil
 }
 
-// serverBase returns a server's URL without the path of version 1, which people copy with it.
+// serverBase is a server's URL without the path of version 1, which people copy with it.
 func serverBase(text string) (string, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -212,7 +212,7 @@ func serverBase(text string) (string, error) {
 	return base, nil
 }
 
-// thatAreSpoken returns the dialects to check: those that were requested or, without any, those of the server.
+// thatAreSpoken are the dialects to check: those that were asked for or, without that, those that the server speaks.
 func thatAreSpoken(ctx context.Context, server *check.Server, chosen []check.Suite, asked bool) ([]check.Suite, error) {
 	if err := server.Reach(ctx, doctor.Patience); err != nil {
 		return nil, stranger(ctx, server.Base, err)
@@ -230,7 +230,7 @@ func thatAreSpoken(ctx context.Context, server *check.Server, chosen []check.Sui
 	return nil, stranger(ctx, server.Base, errors.New("it speaks none of "+strings.Join(suiteNames(), ", ")))
 }
 
-// stranger describes what answers at a URL, in the style of doctor.
+// stranger returns in the words of doctor what answers at a URL, if anything does.
 func stranger(ctx context.Context, base string, err error) error {
 	agent := config.Agent{URL: base, Dialect: "auto"}
 	_, found := doctor.Detected(ctx, doctor.Upstream("agent", agent, config.Limits{}))
@@ -240,7 +240,7 @@ func stranger(ctx context.Context, base string, err error) error {
 	return console.ByURL{Name: "agent", URL: base}.Error(doctor.Unfit(found, doctor.Hints(ctx, "agent", agent, config.Limits{}, found)))
 }
 
-// watch prints each check as it is made, if people read the output.
+// watch prints each check as it is made, where people read.
 func (f *conformanceFlags) watch(w io.Writer) func(check.Result) {
 	return func(r check.Result) {
 		if f.output == "text" {
@@ -258,7 +258,7 @@ func (f *conformanceFlags) printReport(w io.Writer, r report.Report) error {
 	return r.Table(w)
 }
 
-// conformanceExit returns the exit code as an error.
+// conformanceExit is the exit code as an error.
 func conformanceExit(r report.Report) error {
 	switch {
 	case r.Interrupted:

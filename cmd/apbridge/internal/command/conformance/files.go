@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// conformanceFiles are the output files, which are opened in advance.
+// conformanceFiles are the files that a run of checks writes, opened before it.
 type conformanceFiles []conformanceFile
 
 type conformanceFile struct {
@@ -22,7 +22,7 @@ type conformanceFile struct {
 	write func(report.Report, io.Writer) error
 }
 
-// open opens all output files. If one fails, it leaves nothing behind.
+// open opens all that is to be written, and leaves nothing behind where one cannot be.
 func (f *conformanceFlags) open() (list conformanceFiles, err error) {
 	picture := report.Report.Badge
 	if strings.HasSuffix(f.badge, ".json") {
@@ -44,7 +44,7 @@ func (f *conformanceFlags) open() (list conformanceFiles, err error) {
 	return list, list.distinct()
 }
 
-// distinct refuses the same file for two flags.
+// distinct refuses two flags with one file.
 func (l conformanceFiles) distinct() error {
 	if len(l) < 2 {
 		return nil
@@ -73,7 +73,7 @@ func (l conformanceFiles) finish(r report.Report) error {
 	return nil
 }
 
-// drop restores every file.
+// drop leaves every file as it was.
 func (l conformanceFiles) drop() (err error) {
 	for _, f := range l {
 		err = errors.Join(err, f.Drop())
@@ -81,7 +81,7 @@ func (l conformanceFiles) drop() (err error) {
 	return err
 }
 
-// header returns the header of every request. It contains keys, so it is never printed.
+// header is what is sent with every request. Keys are in it, so it is printed nowhere.
 func (f *conformanceFlags) header(environ []string) (http.Header, error) {
 	header := http.Header{}
 	for _, line := range f.headers {
@@ -108,7 +108,7 @@ func (f *conformanceFlags) header(environ []string) (http.Header, error) {
 	return header, valid(header)
 }
 
-// fromEnviron returns a value, or that of the variable in env:NAME.
+// fromEnviron is a value, or what the variable holds that it names by env:NAME.
 func fromEnviron(environ []string, value string) (string, error) {
 	name, ok := strings.CutPrefix(value, "env:")
 	if !ok {
@@ -120,7 +120,7 @@ func fromEnviron(environ []string, value string) (string, error) {
 	return "", fmt.Errorf("the environment has no variable %s", name)
 }
 
-// valid refuses values that no request can contain, without printing them.
+// valid refuses values that no request can carry, without telling them.
 func valid(header http.Header) error {
 	for name, values := range header {
 		for _, v := range values {
