@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// AgentTLS is how an agent is spoken to whose URL is https://. Without any of it the authorities of the system count,
-// and no certificate is shown.
+// AgentTLS configures connections to an agent whose URL is https://. By default the system's authorities are used, and
+// no client certificate is sent.
 type AgentTLS struct {
-	CA         string `yaml:"ca"`          // authorities in PEM, in the place of the system's
-	Cert       string `yaml:"cert"`        // that the bridge shows, in PEM
-	Key        string `yaml:"key"`         // of Cert
-	ServerName string `yaml:"server_name"` // that the agent's certificate has to be for; "": the URL's host
+	CA         string `yaml:"ca"`          // authorities in PEM, instead of the system's
+	Cert       string `yaml:"cert"`        // client certificate in PEM
+	Key        string `yaml:"key"`         // key of Cert
+	ServerName string `yaml:"server_name"` // name in the agent's certificate; "" means the URL's host
 }
 
-// Files returns the files that it names.
+// Files returns the configured files.
 func (t AgentTLS) Files() (files []string) {
 	for _, file := range []string{t.CA, t.Cert, t.Key} {
 		if file != "" {
@@ -25,13 +25,13 @@ func (t AgentTLS) Files() (files []string) {
 	return files
 }
 
-// Load reads the files into a configuration; nil where nothing is set.
+// Load reads the files into a TLS configuration, or returns nil if nothing is set.
 func (t AgentTLS) Load() (*tls.Config, error) {
 	c, _, err := t.load()
 	return c, err
 }
 
-// load also names the key that an error is about.
+// load also returns the key of an error.
 func (t AgentTLS) load() (c *tls.Config, key string, err error) {
 	if t == (AgentTLS{}) {
 		return nil, "", nil
@@ -52,7 +52,7 @@ func (t AgentTLS) load() (c *tls.Config, key string, err error) {
 	return c, "", nil
 }
 
-// checkTLS wants certificate and key, of one pair, or neither; and an agent that speaks TLS.
+// checkTLS requires a matching certificate and key, or neither, and an agent with TLS.
 func (a agentCheck) checkTLS() {
 	key, t := a.key+".tls", a.TLS
 	a.lookedAt(t.Files()...)

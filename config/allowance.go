@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Allowance is how much a key or a tenant may use; what is zero is not bounded.
+// Allowance limits the use by a key or a tenant. Zero means no limit.
 type Allowance struct {
-	// Rates: what may come in a span of time. A whole span's worth may come at once.
+	// Rates limit requests and runs per span of time. They may arrive in one burst.
 	Requests Rate `yaml:"requests"`
-	Runs     Rate `yaml:"runs"` // that are made, by whatever request or cron
-	// Streams that are open at once, WebSockets among them, in one bridge.
+	Runs     Rate `yaml:"runs"` // created by requests or crons
+	// Streams limits streams, including WebSockets, that are open at once in one bridge.
 	Streams int `yaml:"streams"`
-	// Upload is of the bytes of requests' bodies.
+	// Upload limits the bytes of requests' bodies.
 	Upload ByteRate `yaml:"upload"`
 
-	// Quotas: what may be there at once.
+	// Quotas limit stored objects.
 	Threads int   `yaml:"threads"`
 	Crons   int   `yaml:"crons"`
 	Items   int   `yaml:"items"`
@@ -33,19 +33,19 @@ func (l Limits) AllowanceOf(tenant string) Allowance {
 	return l.Tenant
 }
 
-// Rate is a number per span of time, as files write it: 100/s, 10/m. "" is any number.
+// Rate is a number per span of time in the form of the file: 100/s, 10/m. "" means no limit.
 type Rate string
 
 // ByteRate is a Rate of bytes, such as 10MiB/s.
 type ByteRate string
 
-// Split returns how many may come in which span; zero is any number. The Rate is a valid one.
+// Split returns the number per span, which is zero for no limit. The Rate must be valid.
 func (r Rate) Split() (n int64, span time.Duration) {
 	n, span, _ = splitRate(string(r), wholeNumber)
 	return n, span
 }
 
-// Split returns how many bytes may come in which span; zero is any number. The ByteRate is a valid one.
+// Split returns the bytes per span, which are zero for no limit. The ByteRate must be valid.
 func (r ByteRate) Split() (n int64, span time.Duration) {
 	n, span, _ = splitRate(string(r), sizeOf)
 	return n, span
@@ -63,10 +63,10 @@ func parseByteRate(s string) (ByteRate, error) {
 
 var spans = map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": day}
 
-// mostOfRate keeps what is reckoned with rates far from the ends of its numbers.
+// mostOfRate prevents overflows in calculations with rates.
 const mostOfRate = 1 << 40
 
-// splitRate reads N/SPAN. "0" is no bound, as "" is.
+// splitRate reads N/SPAN. "0" means no limit, like "".
 func splitRate(s string, number func(string) (int64, error)) (n int64, span time.Duration, err error) {
 	if s == "" || s == "0" {
 		return 0, 0, nil
@@ -87,7 +87,7 @@ func sizeOf(s string) (int64, error) {
 	return int64(b), err
 }
 
-// checkAllowance refuses what is below zero. Rates are checked as they are read.
+// checkAllowance refuses negative values. Rates are checked by the decoder.
 func (r *report) checkAllowance(at string, a Allowance) {
 	r.atLeast(at+".streams", int64(a.Streams), 0)
 	r.atLeast(at+".threads", int64(a.Threads), 0)

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// AuditToOutput is the Audit.File that stands for standard output.
+// AuditToOutput is the value of Audit.File for standard output.
 const AuditToOutput = "-"
 
 // On reports whether operations are logged.

@@ -7,53 +7,53 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Auth configures the callers. When it is empty every caller is let in, and only a loopback address may be listened on.
+// Auth configures the callers. If it is empty every caller is accepted, and the bridge may only listen on a loopback
+// address.
 type Auth struct {
 	Keys         []Key         `yaml:"keys"`
 	JWT          []JWT         `yaml:"jwt"`
 	Certificates []Certificate `yaml:"certificates"`
 }
 
-// On reports whether callers have to show who they are.
+// On reports whether callers must authenticate.
 func (a Auth) On() bool { return len(a.Keys)+len(a.JWT)+len(a.Certificates) > 0 }
 
-// Said reports whether callers may have to send a key or a token with a request; a certificate is shown by the
-// connection.
+// Said reports whether a request may need a key or a token, as opposed to a certificate of the connection.
 func (a Auth) Said() bool { return len(a.Keys)+len(a.JWT) > 0 }
 
-// Access is what a principal may do. Keys, tokens and certificates are given it by the same names.
+// Access has the permissions of a principal. Keys, tokens and certificates have the same fields for it.
 type Access struct {
 	Tenant     string
-	Agents     []string // empty: all
-	Rights     []string // of mapping.Rights; empty: all that concern its tenant
-	Namespaces []string // of the long-term store, labels parted by slashes; empty: all, or none where Own
-	Own        bool     // it sees what it made itself
-	Queue      int      // of its runs that wait; 0: any number
+	Agents     []string // empty means all
+	Rights     []string // of mapping.Rights; empty means all that concern its tenant
+	Namespaces []string // of the long-term store, labels separated by slashes; empty means all, or none with Own
+	Own        bool     // it only sees objects that it created
+	Queue      int      // maximum number of its waiting runs; 0 means no limit
 }
 
-// Key is a caller that shows an API key.
+// Key is a caller with an API key.
 type Key struct {
 	ID      string   `yaml:"id"`
 	Key     Secret   `yaml:"key"`     // the key, or sha256:HEX of it
-	Keys    []Secret `yaml:"keys"`    // further ones, as good as Key
-	Expires string   `yaml:"expires"` // RFC 3339; "": never
+	Keys    []Secret `yaml:"keys"`    // further valid keys
+	Expires string   `yaml:"expires"` // RFC 3339; "" means never
 	Tenant  string   `yaml:"tenant"`
 	Agents  []string `yaml:"agents"`
 	Rights  []string `yaml:"rights"`
 	Scope   string   `yaml:"scope" choice:"tenant own"`
 	Queue   int      `yaml:"queue"`
-	// Namespaces may hold {id}, which stands for the id as a label.
+	// Namespaces may contain {id}, which is replaced by the id as a label.
 	Namespaces []string `yaml:"namespaces"`
-	// Limits are of the key alone; those of its tenant hold besides.
+	// Limits apply to the key, in addition to those of its tenant.
 	Limits Allowance `yaml:"limits"`
 }
 
-// Access returns what the key may do.
+// Access returns the permissions of the key.
 func (k Key) Access() Access {
 	return Access{k.Tenant, k.Agents, k.Rights, k.Namespaces, k.Scope == scopeOwn, k.Queue}
 }
 
-// Secrets returns the keys that are good for this caller.
+// Secrets returns all valid keys of this caller.
 func (k Key) Secrets() []Secret {
 	if k.Key == "" {
 		return k.Keys
@@ -61,7 +61,7 @@ func (k Key) Secrets() []Secret {
 	return append([]Secret{k.Key}, k.Keys...)
 }
 
-// Ends returns when the key stops being good, zero for never. The key has been validated.
+// Ends returns the expiry of a validated key, or zero for never.
 func (k Key) Ends() time.Time {
 	at, _ := time.Parse(time.RFC3339, k.Expires)
 	return at
@@ -73,16 +73,16 @@ const (
 	scopeOwn    = "own"
 )
 
-// JWT is an issuer of tokens (RFC 7519), each of which says for whom it is.
+// JWT is an issuer of tokens (RFC 7519). Each token names its principal.
 type JWT struct {
 	ID         string        `yaml:"id"`     // begins the id of each token's principal
-	Issuer     string        `yaml:"issuer"` // what iss is
+	Issuer     string        `yaml:"issuer"` // required value of iss
 	JWKS       string        `yaml:"jwks"`   // URL or file of its keys (RFC 7517); "": by OpenID Connect Discovery
 	Audience   []string      `yaml:"audience"`
 	Algorithms []string      `yaml:"algorithms"`
-	Leeway     time.Duration `yaml:"leeway"`  // by which clocks may differ
-	MaxAge     time.Duration `yaml:"max_age"` // of a token, since iat; 0: its exp alone counts
-	Stale      time.Duration `yaml:"stale"`   // for which keys are used after the issuer was last heard of
+	Leeway     time.Duration `yaml:"leeway"`  // tolerated difference of clocks
+	MaxAge     time.Duration `yaml:"max_age"` // maximum age of a token since iat; 0 means until exp
+	Stale      time.Duration `yaml:"stale"`   // how long keys are used after the last contact with the issuer
 	Claims     Claims        `yaml:"claims"`
 	Tenant     string        `yaml:"tenant"`
 	Agents     []string      `yaml:"agents"`
@@ -92,8 +92,8 @@ type JWT struct {
 	Namespaces []string      `yaml:"namespaces"`
 }
 
-// Claims are where a token tells what a principal may do: the name of a claim, or with a slash in front a JSON pointer
-// (RFC 6901) into the claims. What has no name is as the issuer's own keys say.
+// Claims maps a principal's permissions to claims of its token: the name of a claim, or after a slash a JSON pointer
+// (RFC 6901) into the claims. Permissions without a claim are those of the issuer's configuration.
 type Claims struct {
 	ID         string `yaml:"id"`
 	Tenant     string `yaml:"tenant"`
@@ -102,15 +102,15 @@ type Claims struct {
 	Namespaces string `yaml:"namespaces"`
 }
 
-// Access returns what a token may do that does not say so itself.
+// Access returns the permissions of tokens without their own.
 func (j JWT) Access() Access {
 	return Access{j.Tenant, j.Agents, j.Rights, j.Namespaces, j.Scope != scopeTenant, j.Queue}
 }
 
-// Name returns the id of the principal that a token is for.
+// Name returns the id of a token's principal.
 func (j JWT) Name(subject string) string { return j.ID + ":" + subject }
 
-// defaultJWT is what an issuer's keys are when the file does not name them.
+// defaultJWT returns the default values of an issuer.
 func defaultJWT() JWT {
 	return JWT{
 		Algorithms: []string{"RS256", "PS256", "ES256", "ES384", "EdDSA"}, Leeway: time.Minute, Stale: 24 * time.Hour,
@@ -118,10 +118,10 @@ func defaultJWT() JWT {
 	}
 }
 
-// Certificate is a caller that shows a certificate of an authority in tls.client_ca. One of Subject and SAN is set.
+// Certificate is a caller with a certificate of an authority in tls.client_ca. Either Subject or SAN is set.
 type Certificate struct {
 	ID         string   `yaml:"id"`
-	Subject    string   `yaml:"subject"` // the whole name, as RFC 4514 writes it
+	Subject    string   `yaml:"subject"` // the whole name according to RFC 4514
 	SAN        string   `yaml:"san"`     // a DNS name, an e-mail address, an IP address or a URI
 	Tenant     string   `yaml:"tenant"`
 	Agents     []string `yaml:"agents"`
@@ -131,7 +131,7 @@ type Certificate struct {
 	Namespaces []string `yaml:"namespaces"`
 }
 
-// Access returns what the certificate's holder may do.
+// Access returns the permissions of the certificate's holder.
 func (c Certificate) Access() Access {
 	return Access{c.Tenant, c.Agents, c.Rights, c.Namespaces, c.Scope == scopeOwn, c.Queue}
 }
@@ -143,7 +143,7 @@ func (a Access) Principal(id string) mapping.Principal {
 	}
 }
 
-// allIfEmpty: an empty list in the file means all, which a principal says by nil.
+// allIfEmpty returns nil, a principal's value for all, for an empty list in the file.
 func allIfEmpty(list []string) []string {
 	if len(list) == 0 {
 		return nil
@@ -151,7 +151,7 @@ func allIfEmpty(list []string) []string {
 	return list
 }
 
-// reach is Namespaces as lists of labels; nil: all.
+// reach returns Namespaces as lists of labels, or nil for all.
 func (a Access) reach(id string) (list [][]string) {
 	if a.Own {
 		list = [][]string{}
@@ -162,17 +162,17 @@ func (a Access) reach(id string) (list [][]string) {
 	return list
 }
 
-// ownID stands in a namespace for the id of its owner.
+// ownID is replaced in a namespace by the id of the principal.
 const ownID = "{id}"
 
-// label is an id as one label: what a label cannot hold is written as in a URL.
+// label encodes an id as one label. Invalid characters are escaped as in a URL.
 func label(id string) string {
 	return strings.NewReplacer("%", "%25", ".", "%2E", "/", "%2F").Replace(id)
 }
 
-// Principal returns the principal of an id by this configuration, for work in the background. A token's claims are not
-// known then, so that it is what its issuer's keys say. known is false for an id that is not configured, for one of
-// another tenant, and for a key that is not good any more at the time.
+// Principal returns the principal with an id according to this configuration, for background work. A token's claims are
+// unknown there, so its permissions are those of its issuer's configuration. known is false for an unknown id, one of
+// another tenant, and an expired key.
 func (a Auth) Principal(id, tenant string, now time.Time) (who mapping.Principal, known bool) {
 	for _, k := range a.Keys {
 		if k.ID == id && (k.Expires == "" || now.Before(k.Ends())) {
@@ -192,8 +192,7 @@ func (a Auth) Principal(id, tenant string, now time.Time) (who mapping.Principal
 	return who, known && who.Tenant == tenant
 }
 
-// behind is the principal of a token's id when the token is not at hand: what its claims would have said, it does not
-// have.
+// behind returns the principal of a token's id without the token. It lacks the permissions of the claims.
 func (j JWT) behind(id, tenant string) mapping.Principal {
 	a := j.Access()
 	if j.Claims.Tenant != "" {

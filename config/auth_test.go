@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPrincipalOfAnID: work in the background may do what its owner may by the configuration, and nothing that only a
-// token at hand would say.
+// TestPrincipalOfAnID checks that background work has its owner's permissions in the configuration, without those that
+// only a token has.
 func TestPrincipalOfAnID(t *testing.T) {
 	t.Parallel()
 	auth := Auth{
@@ -28,7 +28,7 @@ func TestPrincipalOfAnID(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
 		id, tenant string
-		want       *mapping.Principal // nil: it is not known
+		want       *mapping.Principal // nil if it is unknown
 	}{
 		{"alice", "acme", &mapping.Principal{ID: "alice", Tenant: "acme", Agents: []string{"a"}, Own: true, Namespaces: [][]string{{"u", "alice"}}}},
 		{"alice", "other", nil},

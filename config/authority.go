@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// Authorities reads the certificates of a file in PEM that others are checked by.
+// Authorities reads authority certificates from a PEM file.
 func Authorities(file string) (*x509.CertPool, error) {
 	raw, err := ReadFile(file)
 	if err != nil {

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// Change is what becomes of a configuration that is read while another is in force.
+// Change is the result of reading a configuration while another is in force.
 type Change struct {
-	Config *Config // from now on
-	// Keys are those with another value, and Restart those of which the next start takes it, such as agents.legacy.url.
-	// An entry that came or went is named without its keys.
+	Config *Config // the new configuration in force
+	// Keys are the keys with other values, and Restart those that only the next start applies, such as
+	// agents.legacy.url. An added or removed entry is named without its keys.
 	Keys, Restart []string
 }
 
-// atStart are the keys that are read by what is made once: listeners, the database and what works on it.
+// atStart are the keys of parts that are created once: listeners, the database and its users.
 var atStart = []string{
 	"listen", "admin", "database", "synchronous", "secure_delete", "encryption", "shutdown_grace", "limits.database", "limits.crons", "store", "tls", "audit",
 }
 
-// Take returns what a configuration that was read makes of the one in force. The error is Complaints: what is fine by
-// itself may not go with what only a restart would change, as no keys at an address that can be reached from elsewhere.
+// Take combines a new configuration with the one in force. An error is Complaints: a valid change may be incompatible
+// with keys that need a restart, such as the removal of all keys at a public address.
 func (c *Config) Take(read *Config, o Options) (Change, error) {
 	next := *read
 	next.keep(c)
@@ -42,7 +42,7 @@ func (c *Config) Take(read *Config, o Options) (Change, error) {
 	return change, nil
 }
 
-// keep takes the keys of atStart from the configuration in force.
+// keep copies the keys of atStart from the configuration in force.
 func (c *Config) keep(now *Config) {
 	c.Listen, c.Admin, c.TLS, c.ShutdownGrace = now.Listen, now.Admin, now.TLS, now.ShutdownGrace
 	c.Database, c.Synchronous, c.SecureDelete, c.Encryption = now.Database, now.Synchronous, now.SecureDelete, now.Encryption
@@ -50,7 +50,7 @@ func (c *Config) keep(now *Config) {
 	c.Store, c.Audit = now.Store, now.Audit
 }
 
-// differences calls tell with the keys in which two values differ.
+// differences calls tell with the keys whose values differ.
 func differences(key string, a, b reflect.Value, tell func(key string)) {
 	switch {
 	case reflect.DeepEqual(a.Interface(), b.Interface()):
@@ -74,7 +74,7 @@ func differences(key string, a, b reflect.Value, tell func(key string)) {
 	}
 }
 
-// byID makes an entry of a list be named by its id, which its place in the list would not tell.
+// byID identifies the entries of a list by their ids instead of their positions.
 func byID(list reflect.Value) reflect.Value {
 	named := reflect.MakeMap(reflect.MapOf(reflect.TypeFor[string](), list.Type().Elem()))
 	for i := range list.Len() {

@@ -54,7 +54,7 @@ func TestTakeNamesWhatChanges(t *testing.T) {
 	}
 }
 
-// TestTakeKeepsWhatNeedsARestart: every key of atStart, so that nothing is answered by half of a change.
+// TestTakeKeepsWhatNeedsARestart checks every key of atStart, so that no change is applied partially.
 func TestTakeKeepsWhatNeedsARestart(t *testing.T) {
 	t.Parallel()
 	now, read := inForce(), inForce()
@@ -82,8 +82,7 @@ func TestTakeKeepsWhatNeedsARestart(t *testing.T) {
 	}
 }
 
-// TestTakeRefusesWhatTheOldAddressForbids: the file is fine for the address it names, which is not the one that is
-// listened on.
+// TestTakeRefusesWhatTheOldAddressForbids uses a file that is valid for its own address, which is not the one in use.
 func TestTakeRefusesWhatTheOldAddressForbids(t *testing.T) {
 	t.Parallel()
 	now, read := inForce(), inForce()

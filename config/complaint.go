@@ -9,11 +9,11 @@ import (
 
 // Problem is one mistake in a configuration.
 type Problem struct {
-	Where string // "apbridge.yaml:12", "environment APBRIDGE_LISTEN", "flag --listen"; "" where nothing was written
-	Key   string // "agents.legacy.url"; "" where no key is meant
-	Text  string // what is wrong, and what to do; never holds a secret
+	Where string // "apbridge.yaml:12", "environment APBRIDGE_LISTEN", "flag --listen"; "" if nothing was written
+	Key   string // "agents.legacy.url"; "" for no key
+	Text  string // the mistake and its remedy, without secrets
 
-	line int // in the file; 0 elsewhere
+	line int // in the file; otherwise 0
 }
 
 func (c Problem) String() string {
@@ -26,8 +26,8 @@ func (c Problem) String() string {
 	return strings.Join(parts, ": ")
 }
 
-// Complaints is everything that is wrong with a configuration: the error of Load. Those about the file come first, in
-// the order of its lines.
+// Complaints has all problems of a configuration, as the error of Load. Those of the file are first, in the order of
+// its lines.
 type Complaints []Problem
 
 func (cs Complaints) Error() string {
@@ -47,10 +47,10 @@ func (cs Complaints) sort() {
 	})
 }
 
-// place is where a key was written.
+// place is the origin of a key's value.
 type place struct {
 	name string // file, or "environment NAME", or "flag --NAME"
-	line int    // in a file; else 0
+	line int    // in a file; otherwise 0
 }
 
 func (p place) String() string {

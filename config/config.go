@@ -1,18 +1,18 @@
-// Package config is the bridge's configuration: one typed file with defaults, the environment and flags laid over it,
-// and a validation that reports every complaint at once, each with its line. The commands load it; faces, backends, the
-// engine and the guards read the parts that they are given. It opens no database and calls no agent.
+// Package config has the bridge's configuration: one typed file with defaults, overridden by the environment and flags,
+// and a validation that reports every problem at once, each with its line. The commands load it. Faces, backends, the
+// engine and the guards receive their parts. It opens no database and calls no agent.
 //
-// Load walks the YAML tree itself instead of merging maps. So every complaint has its line, all are reported together,
-// environment and flags go through the same decoder, and agents start from DefaultAgent. Secrets are resolved at load
-// and hide themselves from printing and encoding.
+// Load walks the YAML tree itself instead of merging maps. So every problem has its line, all are reported together,
+// the environment and flags use the same decoder, and agents start from DefaultAgent. Secrets are resolved at load and
+// are hidden from printing and encoding.
 //
-// A reload makes a new value and replaces the old one; no Config changes. Take compares the two and keeps the keys of
-// parts that are made once. The engine holds configuration and agents by one atomic pointer, which the service and the
-// chores ask as well; the server holds its guards and the routes of the faces by another. The bridge makes everything
-// first and replaces the engine's value before the server's, so that no route names an agent that is not there yet. The
-// limiter and the sender of webhooks get their parts between the two. Work goes on with what it began with: an
-// execution with its agent, a request with its handler. An agent that changes is dialled anew and shares the slots of
-// the one before.
+// A reload creates a new value, since no Config changes. Take compares it with the old one and keeps the keys of parts
+// that are created once. The engine has configuration and agents behind one atomic pointer, which the service and the
+// background work also use. The server has its guards and the routes of the faces behind another. The bridge creates
+// everything first and replaces the engine's value before the server's, so that no route names an agent that does not
+// exist yet. The limiter and the sender of webhooks get their parts between the two. Running work continues with its
+// old parts: an execution with its agent, a request with its handler. A changed agent is dialled again and shares the
+// slots of the old one.
 package config
 
 import (
@@ -22,14 +22,14 @@ import (
 	"github.com/apbridge/apbridge/mapping/credential"
 )
 
-// Config is the whole configuration, after defaults, file, environment and flags were merged. It is not changed after
-// Load; Take makes another of it. A choice tag has the values that its key may have.
+// Config is the whole configuration, merged from defaults, file, environment and flags. It does not change after Load;
+// Take returns a new one. A choice tag has the allowed values of its key.
 type Config struct {
 	Listen         string           `yaml:"listen"`
 	Admin          string           `yaml:"admin"`
 	Database       string           `yaml:"database"`
 	Synchronous    string           `yaml:"synchronous" choice:"full normal"`
-	SecureDelete   bool             `yaml:"secure_delete"` // of a SQLite file
+	SecureDelete   bool             `yaml:"secure_delete"` // for a SQLite file
 	Encryption     Encryption       `yaml:"encryption"`
 	ShutdownGrace  time.Duration    `yaml:"shutdown_grace"`
 	DefaultAgent   string           `yaml:"default_agent"`
@@ -48,39 +48,40 @@ type Config struct {
 	Inspector      Inspector        `yaml:"inspector"`
 }
 
-// Inspector are the pages that people look into the bridge with. A single value in its place is the mode.
+// Inspector configures the inspector's pages. A single value in its place is the mode.
 type Inspector struct {
-	// Mode auto serves them where clients are served, and on the admin listener, if there is one; admin there alone.
+	// Mode auto serves them with the clients' routes, and on the admin listener if there is one. Mode admin serves them
+	// only there.
 	Mode string `yaml:"mode" choice:"auto admin off" alone:"true"`
-	// Capture is of which runs the calls of their agents are kept: of those that failed, of all, or of none.
+	// Capture selects the runs whose agents' calls are kept: failed ones, all, or none.
 	Capture string `yaml:"capture" choice:"off errors all"`
 }
 
-// Log is what is written to standard error; the format auto is console on a terminal, else json. Both may be changed
-// while the bridge serves, on the admin listener.
+// Log configures the output to standard error. The format auto is console on a terminal, and otherwise json. Both can
+// be changed on the admin listener without a restart.
 type Log struct {
 	Level  string `yaml:"level" choice:"debug info warn error"`
 	Format string `yaml:"format" choice:"auto json console"`
 }
 
-// Audit is the log of operations with their callers, apart from Log.
+// Audit configures the log of operations with their callers, which is separate from Log.
 type Audit struct {
-	File    string `yaml:"file"`     // "-" is standard output; "": none is kept
-	MaxSize Bytes  `yaml:"max_size"` // of the file before the next is begun; 0: any size
-	Keep    int    `yaml:"keep"`     // files that are kept besides; 0: all
-	Reads   bool   `yaml:"reads"`    // what only reads is logged, too
+	File    string `yaml:"file"`     // "-" means standard output, "" no log
+	MaxSize Bytes  `yaml:"max_size"` // of the file before the next one is begun; 0 means no limit
+	Keep    int    `yaml:"keep"`     // number of older files; 0 means all
+	Reads   bool   `yaml:"reads"`    // log operations that only read, too
 }
 
-// Agent is one agent the bridge stands in front of.
+// Agent configures one agent.
 type Agent struct {
 	URL                   string            `yaml:"url"`
-	Dialect               string            `yaml:"dialect"` // the name of one, or auto
+	Dialect               string            `yaml:"dialect"` // the name of a dialect, or auto
 	Assistant             string            `yaml:"assistant"`
 	Headers               map[string]Secret `yaml:"headers"`
 	TLS                   AgentTLS          `yaml:"tls"`
 	Concurrency           int               `yaml:"concurrency"`
 	Queue                 int               `yaml:"queue"`
-	MaxSteps              int               `yaml:"max_steps"` // 0: 100 for a task/step agent, any number for a thread/run agent
+	MaxSteps              int               `yaml:"max_steps"` // 0 means 100 for a task/step agent, and no limit for a thread/run agent
 	StepTimeout           time.Duration     `yaml:"step_timeout"`
 	RunTimeout            time.Duration     `yaml:"run_timeout"`
 	Retries               int               `yaml:"retries"`
@@ -95,7 +96,7 @@ type Agent struct {
 	Memory                Memory            `yaml:"memory"`
 }
 
-// Stepping is how v1 clients pull the steps of this agent's runs.
+// Stepping configures how v1 clients request the steps of this agent's runs.
 type Stepping struct {
 	Mode         string        `yaml:"mode" choice:"auto free lockstep run"`
 	Idle         time.Duration `yaml:"idle"`
@@ -103,7 +104,7 @@ type Stepping struct {
 	FollowUpRuns bool          `yaml:"follow_up_runs"`
 }
 
-// Artifacts is how files cross between an agent's state and artifacts.
+// Artifacts configures the translation between an agent's files and artifacts.
 type Artifacts struct {
 	Path      string   `yaml:"path" choice:"whole folder"`
 	Style     string   `yaml:"style" choice:"object string"`
@@ -111,96 +112,95 @@ type Artifacts struct {
 	MaxInline Bytes    `yaml:"max_inline"`
 }
 
-// Memory is what an agent is told of the store, and a task/step agent of its thread.
+// Memory configures an agent's use of the store, and a task/step agent's transcript.
 type Memory struct {
 	History     string   `yaml:"history" choice:"full last none"`
 	Mode        string   `yaml:"mode" choice:"prompt additional_input both"`
 	MaxBytes    Bytes    `yaml:"max_bytes"`
 	Namespaces  []string `yaml:"namespaces"`
-	MaxItems    int      `yaml:"max_items"` // 0: all items of the namespaces
+	MaxItems    int      `yaml:"max_items"` // 0 means all items of the namespaces
 	AllowWrites bool     `yaml:"allow_writes"`
-	// StoreURL is where the agent finds the bridge. Its runs then get a token for the store. "": they get none.
+	// StoreURL is the bridge's address for the agent. If it is set, the agent's runs get a token for the store.
 	StoreURL string `yaml:"store_url"`
 }
 
-// Limits bound what requests, runs, queues and the database may take. Zero, which a configuration refuses for most of
-// them, is no limit.
+// Limits bound requests, runs, queues and the database. Zero means no limit, which most keys refuse.
 type Limits struct {
 	Body          Bytes `yaml:"body"`
-	RequestMemory Bytes `yaml:"request_memory"` // of all requests under way together
+	RequestMemory Bytes `yaml:"request_memory"` // of all requests in progress together
 	MaxJSONDepth  int   `yaml:"max_json_depth"`
 	Artifact      Bytes `yaml:"artifact"`
-	// UploadRate is how many bytes a second an upload must bring; 0: any number.
+	// UploadRate is the minimum number of bytes per second of an upload; 0 means none.
 	UploadRate Bytes `yaml:"upload_rate"`
 	Event      Bytes `yaml:"event"`
-	Database   Bytes `yaml:"database"` // 0: what the disk holds
+	Database   Bytes `yaml:"database"` // 0 means the size of the disk
 
-	// Events and bytes that one run may log, all attempts together; 0: any number.
+	// Events and bytes that one run may log, in all attempts together; 0 means no limit.
 	RunEvents int   `yaml:"run_events"`
 	RunBytes  Bytes `yaml:"run_bytes"`
 
-	// Runs that wait, of all agents and on one thread; 0: any number.
+	// Waiting runs, of all agents and on one thread; 0 means no limit.
 	Queue       int `yaml:"queue"`
 	ThreadQueue int `yaml:"thread_queue"`
 
-	// Of one input or state update.
+	// In one input or state update.
 	MaxFilesPerRequest int `yaml:"max_files_per_request"`
 	Messages           int `yaml:"messages"`
 	MaxStateKeys       int `yaml:"max_state_keys"` // of a state
-	MaxSupersteps      int `yaml:"max_supersteps"` // that a new thread may begin with
+	MaxSupersteps      int `yaml:"max_supersteps"` // for the history of a new thread
 
-	MaxPruneThreads int `yaml:"max_prune_threads"` // threads that one request may name
+	MaxPruneThreads int `yaml:"max_prune_threads"` // threads in one request
 	Crons           int `yaml:"crons"`             // of a tenant
 
-	// Tenant is what each tenant may use, and Tenants what some may in its place, by name.
+	// Tenant limits each tenant. Tenants replaces it for some, by name.
 	Tenant  Allowance            `yaml:"tenant"`
 	Tenants map[string]Allowance `yaml:"tenants"`
 }
 
-// Retention says how long what is no longer needed is kept; 0 is for ever.
+// Retention configures how long data is kept; 0 means forever.
 type Retention struct {
 	Events      time.Duration `yaml:"events"`
 	Checkpoints time.Duration `yaml:"checkpoints"`
 	Threads     time.Duration `yaml:"threads"`
-	// Stateless is how long the thread of a stateless run stays after the run, and Failed the same of a run that failed,
-	// whatever its client said; 0: some seconds.
+	// Stateless is how long the thread of a stateless run stays after the run. Failed is the same for a failed run,
+	// whatever its client requested. 0 means some seconds.
 	Stateless time.Duration `yaml:"stateless"`
 	Failed    time.Duration `yaml:"failed"`
 }
 
-// Store is what the long-term store does besides keeping items.
+// Store configures the long-term store.
 type Store struct {
-	Agent       string `yaml:"agent"` // whose store it is; "": the bridge's own
+	Agent       string `yaml:"agent"` // the agent whose store is used; "" means the bridge's own
 	Index       Index  `yaml:"index"`
 	VectorCache Bytes  `yaml:"vector_cache"` // of all tenants together
 	TTL         TTL    `yaml:"ttl"`
 }
 
-// TTL says how long items are kept. Its keys are LangGraph's, as they stand below store.ttl in a langgraph.json.
+// TTL configures the life of items. Its keys are those of LangGraph below store.ttl in a langgraph.json.
 type TTL struct {
-	Default       int  `yaml:"default_ttl"` // minutes of an item whose PUT names none; 0: for ever
+	Default       int  `yaml:"default_ttl"` // minutes for an item whose PUT has none; 0 means forever
 	RefreshOnRead bool `yaml:"refresh_on_read"`
 	Sweep         int  `yaml:"sweep_interval_minutes"`
 }
 
-// Index says how items become vectors. Dims, Embed and Fields are LangGraph's, as they stand below store.index in a
+// Index configures vectors of items. Dims, Embed and Fields are those of LangGraph below store.index in a
 // langgraph.json.
 type Index struct {
 	Dims           int               `yaml:"dims"`
-	Embed          string            `yaml:"embed"` // provider:model; "": no vectors are made
+	Embed          string            `yaml:"embed"` // provider:model; "" means no vectors
 	Fields         []string          `yaml:"fields"`
-	URL            string            `yaml:"url"` // that /embeddings is appended to; "": the provider's
+	URL            string            `yaml:"url"` // base of /embeddings; "" means the provider's
 	Key            Secret            `yaml:"key"`
-	APIVersion     string            `yaml:"api_version"` // of Azure's deployments; "": not asked so
+	APIVersion     string            `yaml:"api_version"` // for Azure's deployments; "" for others
 	Headers        map[string]Secret `yaml:"headers"`
 	QueryPrefix    string            `yaml:"query_prefix"`
 	DocumentPrefix string            `yaml:"document_prefix"`
 	Batch          int               `yaml:"batch"`       // texts of one request
-	BatchBytes     Bytes             `yaml:"batch_bytes"` // of the texts of one request
+	BatchBytes     Bytes             `yaml:"batch_bytes"` // of the texts in one request
 	Timeout        time.Duration     `yaml:"timeout"`     // of one request
 }
 
-// On reports whether vectors are made.
+// On reports whether items have vectors.
 func (i Index) On() bool { return i.Embed != "" }
 
 // Provider returns the first half of Embed.
@@ -209,7 +209,7 @@ func (i Index) Provider() string {
 	return provider
 }
 
-// Model returns what the provider calls the model.
+// Model returns the provider's name of the model.
 func (i Index) Model() string {
 	_, model, _ := strings.Cut(i.Embed, ":")
 	return model
@@ -218,35 +218,36 @@ func (i Index) Model() string {
 // Webhooks configures deliveries.
 type Webhooks struct {
 	AllowPrivateNetworks bool     `yaml:"allow_private_networks"`
-	Hosts                []string `yaml:"hosts"` // which may be called, as MayCall says; empty: any
+	Hosts                []string `yaml:"hosts"` // allowed hosts, see MayCall; empty means any
 	Secret               Secret   `yaml:"secret"`
-	PreviousSecret       Secret   `yaml:"previous_secret"` // signs besides, until receivers know Secret
+	PreviousSecret       Secret   `yaml:"previous_secret"` // also signs, until receivers know Secret
 }
 
-// CORS lists the browser origins that may call: scheme://host[:port] each, LoopbackOrigins or "*".
+// CORS lists the browser origins that may call: scheme://host[:port], LoopbackOrigins or "*".
 type CORS struct {
 	Origins []string `yaml:"origins"`
 }
 
-// LoopbackOrigins stands in CORS.Origins for every page that this machine serves to itself, on any port of localhost,
+// LoopbackOrigins in CORS.Origins allows every page that this machine serves to itself, on any port of localhost,
 // *.localhost or a loopback address.
 const LoopbackOrigins = "loopback"
 
-// TLS names the files of a certificate and its key, in PEM. Both or neither are set.
+// TLS names the PEM files of a certificate and its key. Both or neither are set.
 type TLS struct {
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
-	// ClientCA are the authorities, in PEM, of which clients must show a certificate; "": none is asked for.
+	// ClientCA is a PEM file of the authorities for client certificates. If it is "", no client certificate is
+	// requested.
 	ClientCA string `yaml:"client_ca"`
 }
 
-// On reports whether the bridge speaks TLS.
+// On reports whether the bridge uses TLS.
 func (t TLS) On() bool { return t.Cert != "" }
 
-// Bytes is a size; files write it as 16MiB, 1GiB or a plain number.
+// Bytes is a size. Files write it as 16MiB, 1GiB or a plain number.
 type Bytes int64
 
-// Secret is a value that is never printed. Files write it in plain, or as env:NAME or file:PATH, resolved at Load.
+// Secret is a value that is never printed. Files write it verbatim, or as env:NAME or file:PATH, which Load resolves.
 type Secret string
 
 // String hides the secret.
@@ -257,5 +258,5 @@ func (s Secret) String() string {
 	return credential.HiddenText
 }
 
-// Reveal returns the secret itself.
+// Reveal returns the secret.
 func (s Secret) Reveal() string { return string(s) }

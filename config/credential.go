@@ -2,11 +2,10 @@ package config
 
 import "github.com/apbridge/apbridge/mapping/credential"
 
-// Credentials returns what lets the bridge in at the agent: its headers, and a password in its URL.
+// Credentials returns the credentials for the agent: its headers, and a password in its URL.
 func (a Agent) Credentials() credential.Set { return credentialsOf(a.URL, a.Headers) }
 
-// Credentials returns what lets the bridge in at the endpoint of embeddings: the key, the headers, and a password in
-// its URL.
+// Credentials returns the credentials for the embeddings endpoint: the key, the headers, and a password in its URL.
 func (i Index) Credentials() credential.Set {
 	return credentialsOf(i.URL, i.Headers, i.Key.Reveal())
 }
@@ -14,7 +13,7 @@ func (i Index) Credentials() credential.Set {
 func credentialsOf(target string, headers map[string]Secret, more ...string) credential.Set {
 	list := append(more, credential.InURL(target))
 	for name, value := range headers {
-		if !value.IsOfPrincipal() { // the ids of principals are none
+		if !value.IsOfPrincipal() { // the ids of principals are not credentials
 			list = append(list, credential.InHeader(name, value.Reveal())...)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/credential"
 )
 
-// Whatever lets the bridge in is hidden, be it in a header, a key or a URL; the id of a principal is shown.
+// Credentials are hidden in a header, a key or a URL. The id of a principal is shown.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	headers := map[string]config.Secret{"Authorization": "Bearer canary-1", "Cookie": "session=canary-2", "X-User": "{principal.id}"}

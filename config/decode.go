@@ -11,11 +11,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// decoder carries one YAML tree into the configuration, complaining about what does not fit and going on.
+// decoder decodes a YAML tree into the configuration. It continues after problems and reports them.
 type decoder struct {
 	*report
 	from  place
-	lines bool // nodes have lines that mean something
+	lines bool // the nodes' lines are meaningful
 }
 
 var (
@@ -40,7 +40,7 @@ func (d decoder) complain(n *yaml.Node, key, format string, args ...any) {
 	d.add(d.at(n).complain(key, format, args...))
 }
 
-// decode sets v from n. Null keeps the default.
+// decode sets v from n. null keeps the default.
 func (d decoder) decode(key string, n *yaml.Node, v reflect.Value) {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -84,8 +84,8 @@ func (d decoder) decodeStruct(key string, n *yaml.Node, v reflect.Value) {
 	})
 }
 
-// misplaced says what is probably wrong with a single value in place of keys; "": it is not known. Either its colon has
-// no space behind it, or it is a key that stands in the column of the names above it.
+// misplaced describes the probable mistake of a single value in place of keys, or returns "". Either its colon lacks a
+// space, or it is a key in the column of the names above it.
 func misplaced(key string, n *yaml.Node, fields []string) string {
 	if n.Kind != yaml.ScalarNode {
 		return ""
@@ -108,8 +108,8 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// aloneIn is the field of a struct that a single value in place of the struct is for, marked by the tag alone; the zero
-// Value: there is none.
+// aloneIn returns the field of a struct for which a single value in place of the struct stands, marked by the tag
+// alone. It returns the zero Value if there is none.
 func aloneIn(v reflect.Value) reflect.Value {
 	for i := range v.NumField() {
 		if v.Type().Field(i).Tag.Get("alone") != "" {
@@ -129,13 +129,13 @@ func (d decoder) decodeMap(key string, n *yaml.Node, v reflect.Value) {
 		d.places[join(key, k.Value)] = d.at(k)
 		d.decode(join(key, k.Value), value, elem)
 		if elem.Kind() == reflect.Struct && value.Kind == yaml.ScalarNode && slices.Contains(fieldNames(elem.Type()), k.Value) {
-			return // it is misplaced, which was said, and no element
+			return // a misplaced value was reported already, and is no element
 		}
 		v.SetMapIndex(reflect.ValueOf(k.Value), elem)
 	})
 }
 
-// eachPair visits the pairs of a mapping whose keys are plain and new.
+// eachPair visits the pairs of a mapping with plain and unique keys.
 func (d decoder) eachPair(key string, n *yaml.Node, visit func(k, value *yaml.Node)) {
 	seen := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -241,7 +241,7 @@ func kindName(n *yaml.Node) string {
 	}
 }
 
-// mapElem is a settable copy of v[name], or a fresh default.
+// mapElem returns a settable copy of v[name], or a new default.
 func mapElem(v reflect.Value, name string) reflect.Value {
 	elem := reflect.New(v.Type().Elem()).Elem()
 	if old := v.MapIndex(reflect.ValueOf(name)); old.IsValid() {

@@ -2,8 +2,7 @@ package config
 
 import "time"
 
-// Default returns the configuration of a bridge that was told nothing: loopback, SQLite in the working directory, no
-// agents.
+// Default returns the configuration without any settings: loopback, SQLite in the working directory, no agents.
 func Default() *Config {
 	return &Config{
 		Listen:         "127.0.0.1:8080",
@@ -54,7 +53,7 @@ func Default() *Config {
 	}
 }
 
-// DefaultAgent returns what an agent of which only the URL is known is set to.
+// DefaultAgent returns the settings of an agent with only a URL.
 func DefaultAgent() Agent {
 	return Agent{
 		Dialect:         "auto",

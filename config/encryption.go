@@ -9,10 +9,11 @@ import (
 	"strings"
 )
 
-// Encryption configures the encryption of the database. Without a key nothing is encrypted; all keys read.
+// Encryption configures the encryption of the database. Without keys nothing is encrypted. All keys are used for
+// reading.
 type Encryption struct {
 	Keys  []Secret `yaml:"keys"`
-	Write string   `yaml:"write" choice:"sealed plain"` // under the first key, or as it is
+	Write string   `yaml:"write" choice:"sealed plain"` // encrypted with the first key, or not
 }
 
 // keyBytes is the size of a key.
@@ -20,7 +21,7 @@ const keyBytes = 32
 
 var errKey = errors.New("is no key: it has to hold 32 random bytes, as base64 or as 64 hexadecimal digits; make one with: openssl rand -base64 32")
 
-// Bytes returns the keys, of 32 bytes each, or an error where one is none.
+// Bytes returns the keys, of 32 bytes each, or an error for an invalid one.
 func (e Encryption) Bytes() (keys [][]byte, err error) {
 	for i, text := range e.Keys {
 		key, err := parseKey(text)
@@ -32,7 +33,7 @@ func (e Encryption) Bytes() (keys [][]byte, err error) {
 	return keys, nil
 }
 
-// parseKey reads a key as its file holds it. Errors do not quote it.
+// parseKey reads a key in the form of its file. Errors do not quote it.
 func parseKey(text Secret) ([]byte, error) {
 	written := strings.TrimSpace(text.Reveal())
 	key, err := hex.DecodeString(written)
@@ -41,7 +42,7 @@ func parseKey(text Secret) ([]byte, error) {
 			key, err = form.DecodeString(written)
 		}
 	}
-	// One byte over and over is what a template has in place of a key.
+	// A template has a repeated byte in place of a key.
 	if err != nil || len(key) != keyBytes || bytes.Count(key, key[:1]) == keyBytes {
 		return nil, errKey
 	}

@@ -11,17 +11,17 @@ import (
 
 const envPrefix = "APBRIDGE_"
 
-// naming says how the parts of a path are spelled.
+// naming is the spelling of the parts of a path.
 type naming int
 
 const (
 	exact    naming = iota
-	fromEnvs        // upper case; a hyphen was written as an underscore
+	fromEnvs        // upper case, with underscores for hyphens
 )
 
-// ignored reports whether a variable begins like ours and is no key: APBRIDGE_CONFIG names the file, APBRIDGE_URL and
-// APBRIDGE_KEY the bridge that commands call; tests have some; and Kubernetes sets APBRIDGE_PORT and APBRIDGE_SERVICE_…
-// for a service called apbridge.
+// ignored reports whether a variable has our prefix but is not a key: APBRIDGE_CONFIG is the file, APBRIDGE_URL and
+// APBRIDGE_KEY are for commands, tests have some, and Kubernetes sets APBRIDGE_PORT and APBRIDGE_SERVICE_… for a
+// service called apbridge.
 func ignored(name string) bool {
 	switch name {
 	case "CONFIG", "URL", "KEY", "SPECS", "PORT", "BENCH", "E2E":
@@ -94,8 +94,8 @@ func (p putter) putEntry(key string, path []string, v reflect.Value) {
 	v.SetMapIndex(reflect.ValueOf(name), elem)
 }
 
-// entryName finds which entry of a map a variable means: the one already there that would be spelled so, else a new
-// one. New headers get their usual form.
+// entryName returns the entry of a map for a variable: an existing one with that spelling, or a new one. New headers
+// get their usual form.
 func entryName(v reflect.Value, name string) string {
 	if v.MapIndex(reflect.ValueOf(name)).IsValid() {
 		return name
@@ -111,8 +111,7 @@ func entryName(v reflect.Value, name string) string {
 	return name
 }
 
-// node reads the text the way the key wants it: a scalar as it is, lists comma separated, and lists and objects as
-// JSON.
+// node parses the text for the key: a scalar verbatim, lists separated by commas, and lists and objects as JSON.
 func (p putter) node(key string, v reflect.Value) *yaml.Node {
 	scalar := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: p.text}
 	text := strings.TrimSpace(p.text)

@@ -18,7 +18,7 @@ func TestExampleFileHoldsTheDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Default()
-	want.DefaultAgent = "legacy" // follows from there being one agent
+	want.DefaultAgent = "legacy" // derived, because there is one agent
 	agent := DefaultAgent()
 	agent.URL = "http://127.0.0.1:8000"
 	want.Agents["legacy"] = agent

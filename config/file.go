@@ -18,7 +18,7 @@ const (
 
 var errTooLarge = errors.New("is too large")
 
-// readBounded reads a file that may be of any kind (a pipe, too), up to so many bytes.
+// readBounded reads a file of any kind, such as a pipe, up to a number of bytes.
 func readBounded(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -36,9 +36,9 @@ func readMost(f *os.File, most int64) ([]byte, error) {
 	return raw, err
 }
 
-// readRegular reads a regular file, or what a link to one leads to. Devices and pipes may have no end, or no beginning.
+// readRegular reads a regular file, or the target of a link to one. Devices and pipes may have no end, or no beginning.
 func readRegular(path string, most int64) (raw []byte, mode fs.FileMode, err error) {
-	if at, err := os.Stat(path); err != nil || !at.Mode().IsRegular() { // to open a pipe would wait
+	if at, err := os.Stat(path); err != nil || !at.Mode().IsRegular() { // opening a pipe would wait
 		return nil, 0, irregular(err)
 	}
 	f, err := os.Open(path)
@@ -54,14 +54,14 @@ func readRegular(path string, most int64) (raw []byte, mode fs.FileMode, err err
 	return raw, at.Mode(), err
 }
 
-// ReadFile reads a file that a configuration names: a regular one, or what a link to one leads to. Of one that is
-// larger than 4 MiB it returns the beginning, with an error.
+// ReadFile reads a file named in a configuration: a regular one, or the target of a link to one. If it is larger than 4
+// MiB, it returns the beginning and an error.
 func ReadFile(path string) ([]byte, error) {
 	raw, _, err := readRegular(path, maxFile)
 	return raw, err
 }
 
-// KeyPair reads a certificate and its key, files in PEM as ReadFile takes them.
+// KeyPair reads a certificate and its key from PEM files, with ReadFile.
 func KeyPair(cert, key string) (tls.Certificate, error) {
 	chain, err := ReadFile(cert)
 	if err != nil {
@@ -81,8 +81,8 @@ func irregular(err error) error {
 	return errors.New("it is no regular file")
 }
 
-// laxity returns in words what others than its owner may do with a file, or "": permissions that a secret should not
-// have. Windows keeps them elsewhere.
+// laxity describes permissions of others than the owner that a secret should not have, or returns "". Windows has
+// permissions elsewhere.
 func laxity(mode fs.FileMode) string {
 	switch {
 	case runtime.GOOS == "windows":

@@ -5,19 +5,18 @@ import (
 	"strings"
 )
 
-// The principal's parts of a header's value.
+// The placeholders for the principal in a header's value.
 const (
 	principalID     = "{principal.id}"
 	principalTenant = "{principal.tenant}"
 )
 
-// principalPart is what a value could mean to hold of the principal.
+// principalPart matches attempts at such a placeholder.
 var principalPart = regexp.MustCompile(`\{\s*principal\b[^}]*\}?`)
 
-// HeaderFor returns the value of an agent's header in a call that is made for a principal, by the id and the tenant of
-// that. ok is false where it names one that the principal does not have: then the header is not sent. Of what is filled
-// in, bytes that are not visible ASCII and % itself become %XX, so that no two principals look the same and no value
-// breaks a header.
+// HeaderFor returns the value of an agent's header for a call on behalf of a principal. ok is false if it has a
+// placeholder without a value; then the header is not sent. In replacements, bytes that are not visible ASCII and %
+// itself become %XX, so that no two principals look the same and no value breaks a header.
 func (s Secret) HeaderFor(id, tenant string) (value string, ok bool) {
 	value = s.Reveal()
 	for part, text := range map[string]string{principalID: id, principalTenant: tenant} {
@@ -28,7 +27,7 @@ func (s Secret) HeaderFor(id, tenant string) (value string, ok bool) {
 	return strings.NewReplacer(principalID, escaped(id), principalTenant, escaped(tenant)).Replace(value), true
 }
 
-// IsOfPrincipal reports whether a header's value differs by the principal.
+// IsOfPrincipal reports whether a header's value depends on the principal.
 func (s Secret) IsOfPrincipal() bool { return principalPart.MatchString(s.Reveal()) }
 
 const hexDigits = "0123456789ABCDEF"
@@ -45,7 +44,7 @@ func escaped(text string) string {
 	return b.String()
 }
 
-// checkPrincipalParts refuses what HeaderFor would send as it stands.
+// checkPrincipalParts refuses placeholders that HeaderFor would send verbatim.
 func (r *report) checkPrincipalParts(key string, value Secret) {
 	for _, part := range principalPart.FindAllString(value.Reveal(), -1) {
 		if part != principalID && part != principalTenant {

@@ -13,35 +13,35 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Options are what a configuration is read from. Every field may be zero.
+// Options are the sources of a configuration. Every field may be zero.
 type Options struct {
-	File    string    // YAML; "": none
-	Environ []string  // NAME=value, as os.Environ gives it
-	Flags   []Setting // laid over all the rest, in order
-	// Dialects are the names an agent's dialect may have besides auto; nil: any.
+	File    string    // YAML; "" for none
+	Environ []string  // NAME=value, as from os.Environ
+	Flags   []Setting // override all others, in order
+	// Dialects are the allowed dialects of an agent besides auto; nil means any.
 	Dialects []string
-	// Aliases are other names that an agent's dialect may have, with the name of Dialects that each stands for.
+	// Aliases maps other names of an agent's dialect to those in Dialects.
 	Aliases map[string]string
-	// Path reports why a text is no path of an item's index; nil: any is one.
+	// Path returns the reason why a text is not a path of an item's index. nil accepts any text.
 	Path func(string) error
-	// Read is called with each file that was looked into, with what it held; nil where it could not be read.
+	// Read is called with each file that was read and its content, which is nil if it was unreadable.
 	Read func(file string, content []byte)
-	// Warn is told what is allowed but unsafe or useless; nil: warnings are dropped.
+	// Warn receives warnings about unsafe or useless settings. nil drops them.
 	Warn func(Problem)
 }
 
-// Setting is one key set from outside of the file.
+// Setting is a key set outside of the file.
 type Setting struct {
 	Path  []string // "agents", "legacy", "url"
-	Value string   // as in the environment: text, a comma separated list, or JSON
+	Value string   // as in the environment: text, a comma-separated list, or JSON
 	From  string   // "flag --agent"
 }
 
 // Load merges defaults, file, environment and flags, in that order, resolves secrets and validates. The error is
-// Complaints: all of them at once.
+// Complaints with all problems.
 //
-// A key is named in the environment by APBRIDGE_ and its path in upper case, joined by two underscores:
-// APBRIDGE_AGENTS__LEGACY__URL. An empty variable is as good as none.
+// In the environment, a key is APBRIDGE_ and its path in upper case, joined by two underscores:
+// APBRIDGE_AGENTS__LEGACY__URL. An empty variable counts as unset.
 func Load(o Options) (*Config, error) {
 	l := newLoader(o)
 	if l.merge(o) {
@@ -52,8 +52,8 @@ func Load(o Options) (*Config, error) {
 	return l.loaded()
 }
 
-// LoadDatabase is Load for what uses the database alone: of the rest only the form has to be right. There may be no
-// agent, and of the secrets only the keys of encryption are resolved.
+// LoadDatabase is Load for commands that only use the database. Other parts only need a valid form. There may be no
+// agent, and only the secrets of encryption are resolved.
 func LoadDatabase(o Options) (*Config, error) {
 	l := newLoader(o)
 	if l.merge(o) {
@@ -64,8 +64,7 @@ func LoadDatabase(o Options) (*Config, error) {
 	return l.loaded()
 }
 
-// merge lays everything over the defaults. It returns false when the file cannot be read: whatever else is missing may
-// stand in it.
+// merge merges the sources. It returns false if the file cannot be read, because that may explain all missing settings.
 func (l *loader) merge(o Options) bool {
 	if o.File != "" && !l.readFile(o.File) {
 		return false
@@ -85,7 +84,7 @@ func (l *loader) loaded() (*Config, error) {
 	return l.cfg, nil
 }
 
-// loader lays what it reads over the defaults, for one call of Load.
+// loader is the state of one call of Load.
 type loader struct {
 	*report
 	cfg     *Config
@@ -102,7 +101,7 @@ func newLoader(o Options) *loader {
 	return l
 }
 
-// readFile returns false when there is nothing to be read.
+// readFile returns false if the file cannot be read.
 func (l *loader) readFile(name string) bool {
 	raw, err := readBounded(name, maxFile)
 	l.looked(name, raw)
@@ -119,7 +118,7 @@ func (l *loader) readFile(name string) bool {
 	return false
 }
 
-// unreadable is what to do about a file that is there.
+// unreadable returns advice about a file that exists.
 func unreadable(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
@@ -138,7 +137,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// readYAML returns false for what is no YAML.
+// readYAML returns false for invalid YAML.
 func (l *loader) readYAML(name string, raw []byte) bool {
 	dec := yaml.NewDecoder(bytes.NewReader(raw))
 	var doc yaml.Node
@@ -158,7 +157,7 @@ func (l *loader) readYAML(name string, raw []byte) bool {
 	return true
 }
 
-// settle fills in what follows from the rest, and takes aliases of dialects for what they stand for.
+// settle derives settings from others, and replaces aliases of dialects.
 func (l *loader) settle(aliases map[string]string) {
 	for name, agent := range l.cfg.Agents {
 		if dialect, ok := aliases[agent.Dialect]; ok {

@@ -13,7 +13,7 @@ import (
 
 const key16 = "0123456789abcdef"
 
-// loadText loads a file called bridge.yaml and returns the complaints with the folder cut off.
+// loadText loads a file called bridge.yaml and returns the problems without the folder.
 func loadText(t *testing.T, text string, o Options) (*Config, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -124,8 +124,8 @@ agents:
 	}
 }
 
-// TestFilesThatAreLookedInto: the files reported are those whose change has the configuration read again. Of the
-// listener's own files that is so only where they cannot be used.
+// TestFilesThatAreLookedInto checks which files are reported, because their change causes a reload. The listener's own
+// files are only reported if they are unusable.
 func TestFilesThatAreLookedInto(t *testing.T) {
 	t.Parallel()
 	const tls = "tls: {cert: /nonexistent/cert.pem, key: /nonexistent/key.pem, client_ca: /nonexistent/ca.pem}\n"
@@ -143,7 +143,7 @@ func TestFilesThatAreLookedInto(t *testing.T) {
 	}
 }
 
-// TestNamesThatPeopleTypeForDialects: an alias is taken for the dialect that it stands for, wherever it is written.
+// TestNamesThatPeopleTypeForDialects checks that an alias is replaced by its dialect everywhere.
 func TestNamesThatPeopleTypeForDialects(t *testing.T) {
 	t.Parallel()
 	o := Options{

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Recording returns the file of an agent that is none, but the recording of one (url: replay:FILE).
+// Recording returns the file of an agent that is the recording of another (url: replay:FILE).
 func (a Agent) Recording() (file string, ok bool) { return strings.CutPrefix(a.URL, "replay:") }
 
-// checkRecording refuses what only an agent could do.
+// checkRecording refuses settings that only apply to a real agent.
 func (a agentCheck) checkRecording(name, file string) {
 	switch info, err := os.Stat(file); {
 	case file == "":

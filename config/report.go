@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// report is what was found wrong with a configuration, each thing with the place where it was written.
+// report collects the problems of a configuration.
 type report struct {
-	places     map[string]place // key → where it was last set
+	places     map[string]place // key → origin of its value
 	complaints Complaints
 	told       func(Problem) // Options.Warn
 	read       func(file string, content []byte)
 }
 
-// looked reports a file to Options.Read.
+// looked passes a file to Options.Read.
 func (r *report) looked(file string, content []byte) {
 	if r.read != nil {
 		r.read(file, content)
 	}
 }
 
-// lookedAt reports files that others than the loader read.
+// lookedAt passes files that others have read to Options.Read.
 func (r *report) lookedAt(files ...string) {
 	for _, file := range files {
 		raw, _ := ReadFile(file)
@@ -38,8 +38,7 @@ func (r *report) warn(c Problem) {
 	}
 }
 
-// complain is about a key whose value does not do; what was already complained about is left alone, since one slip
-// needs one line.
+// complain reports a problem with a key's value. Further problems of the same key are dropped.
 func (r *report) complain(key, format string, args ...any) {
 	for _, c := range r.complaints {
 		if c.Key == key {
@@ -49,7 +48,7 @@ func (r *report) complain(key, format string, args ...any) {
 	r.add(r.placeOf(key).complain(key, format, args...))
 }
 
-// placeOf is where the key was written, or else the nearest one above it.
+// placeOf returns the origin of the key, or of the nearest one above it.
 func (r *report) placeOf(key string) place {
 	for key != "" {
 		if p, ok := r.places[key]; ok {
@@ -78,13 +77,13 @@ func (r *report) positive(key string, ok bool) {
 	}
 }
 
-// checkURL wants an address that can be called without further knowledge.
+// checkURL requires a complete URL.
 func (r *report) checkURL(key, raw string) {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil:
 		r.complain(key, "is not a URL; write it like http://127.0.0.1:8000")
-	case u.User != nil: // before the rest: the complaint must not show it
+	case u.User != nil: // first, because the problem must not show it
 		r.complain(key, "holds a user name or password; send credentials with headers instead")
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
 		r.complain(key, "cannot be %q; write it like http://127.0.0.1:8000", raw)
@@ -93,14 +92,14 @@ func (r *report) checkURL(key, raw string) {
 	}
 }
 
-// checkText refuses a value that no database can keep as a text. YAML is UTF-8 in any case.
+// checkText refuses a value that the database cannot store as text. YAML is always UTF-8.
 func (r *report) checkText(at, s string) {
 	if strings.Contains(s, "\x00") {
 		r.complain(at, "holds U+0000, which cannot be stored; leave it out")
 	}
 }
 
-// checkHeaders checks names and values of headers. Its complaints never show a value.
+// checkHeaders checks names and values of headers. Problems never show a value.
 func (r *report) checkHeaders(key string, headers map[string]Secret) {
 	for _, name := range sortedNames(headers) {
 		switch value := headers[name].Reveal(); {

@@ -12,7 +12,7 @@ import (
 
 const day = 24 * time.Hour
 
-// parseDuration reads what time.ParseDuration reads, and whole days (7d). Negative ones are refused.
+// parseDuration reads the syntax of time.ParseDuration, and whole days (7d). Negative ones are refused.
 func parseDuration(s string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		n, err := strconv.ParseUint(days, 10, 16)
@@ -37,7 +37,7 @@ func parseBytes(s string) (Bytes, error) {
 	return Bytes(n), nil
 }
 
-// parseBool is stricter than strconv.ParseBool: 1, t and yes are more often a slip than meant.
+// parseBool is stricter than strconv.ParseBool, because 1, t and yes are often mistakes.
 func parseBool(s string) (bool, error) {
 	switch s {
 	case "true":

@@ -5,7 +5,7 @@ import _ "embed"
 //go:embed schema.json
 var schema string
 
-// Schema returns the JSON Schema (draft 2020-12) of a configuration file, for editors. It knows keys, kinds of values
-// and choices, with the words of config.example.yaml; what Load refuses besides, such as an agent without a URL's host,
-// it does not.
+// Schema returns the JSON Schema (draft 2020-12) of a configuration file, for editors. It has keys, kinds of values and
+// choices, with the texts of config.example.yaml. It does not have the other checks of Load, such as a URL without a
+// host.
 func Schema() string { return schema }

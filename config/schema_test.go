@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write schema.json")
 
-// schema.json is what the types of the configuration and the words of its example say.
+// schema.json is derived from the types of the configuration and the comments of its example.
 func TestSchemaIsOfTheseKeys(t *testing.T) {
 	t.Parallel()
 	root := schemaOf(reflect.TypeFor[Config](), "", exampleKeys(t))
@@ -40,7 +40,7 @@ func TestSchemaIsOfTheseKeys(t *testing.T) {
 	}
 }
 
-// exampleKeys are the keys of the example, by their paths.
+// exampleKeys returns the keys of the example by path.
 func exampleKeys(t *testing.T) map[string]*yaml.Node {
 	t.Helper()
 	raw, err := os.ReadFile(exampleFile)
@@ -68,7 +68,7 @@ func exampleKeys(t *testing.T) map[string]*yaml.Node {
 	return keys
 }
 
-// schemaOf is the schema of values of this type below the key.
+// schemaOf returns the schema for values of this type below the key.
 func schemaOf(typ reflect.Type, key string, example map[string]*yaml.Node) map[string]any {
 	switch {
 	case typ == durationType:
@@ -113,7 +113,7 @@ func schemaOfKeys(typ reflect.Type, key string, example map[string]*yaml.Node) m
 	return whole
 }
 
-// wordsOf is a comment's last block, without its marks.
+// wordsOf returns the last block of a comment, without its marks.
 func wordsOf(comment string) string {
 	blocks := strings.Split(strings.TrimSpace(comment), "\n\n")
 	var words []string
@@ -123,7 +123,7 @@ func wordsOf(comment string) string {
 	return strings.Join(words, " ")
 }
 
-// The schema takes what Load takes, and refuses what an editor should underline.
+// The schema accepts what Load accepts, and refuses mistakes that an editor should underline.
 func TestSchemaRefuses(t *testing.T) {
 	t.Parallel()
 	const agent = "agents: {a: {url: 'http://127.0.0.1:1'}}\n"

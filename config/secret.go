@@ -14,13 +14,13 @@ func (s Secret) GoString() string { return s.String() }
 // MarshalText hides the secret from encoders.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// secretResolver replaces env:NAME and file:PATH by what they name.
+// secretResolver replaces env:NAME and file:PATH by their values.
 type secretResolver struct {
 	*report
 	environ map[string]string
 }
 
-// resolveIn does so in all secrets of a value, which is that of the key.
+// resolveIn resolves all secrets in the value of a key.
 func (x secretResolver) resolveIn(key string, v reflect.Value) {
 	switch {
 	case v.Type() == secretType:

@@ -1,6 +1,6 @@
 package config
 
-// Share is how much of something that all callers use one key, and one tenant, may hold. 0 is all of it.
+// Share is the maximum share of one key, and of one tenant, in a common resource. 0 means all of it.
 type Share struct{ Key, Tenant int64 }
 
 // Share returns the shares of total: half of it for a key and three quarters for a tenant, if there can be more than

@@ -27,7 +27,7 @@ func suggestKey(at, word string, known []string) string {
 	return suggest(word, known)
 }
 
-// suggest advises about an unknown word: the nearest known one, or all of them.
+// suggest returns advice about an unknown word: the nearest known one, or all of them.
 func suggest(word string, known []string) string {
 	if best := mapping.Nearest(word, known); best != "" {
 		return fmt.Sprintf("did you mean %q?", best)

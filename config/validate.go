@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// validate complains about values that cannot be meant.
+// validate reports invalid values.
 func (r *report) validate(cfg *Config, o Options) {
 	netCheck{r, cfg}.check()
 	databaseCheck{r, cfg}.check()
@@ -23,7 +23,7 @@ func (r *report) validate(cfg *Config, o Options) {
 	r.checkAuth(cfg)
 }
 
-// checkChoices refuses values that their choice tags do not have.
+// checkChoices refuses values outside of their choice tags.
 func (r *report) checkChoices(key string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -44,7 +44,7 @@ func (r *report) checkChoices(key string, v reflect.Value) {
 	}
 }
 
-// databaseCheck is about the database and what is to be kept in it and in memory.
+// databaseCheck checks the database, and limits of stored data and memory.
 type databaseCheck struct {
 	*report
 	cfg *Config
@@ -73,12 +73,12 @@ func (d databaseCheck) checkDatabase() {
 	}
 }
 
-// keywords begin a connection string in libpq's other form, which is no name that a file is given on purpose.
+// keywords matches the beginning of a connection string in libpq's other form, which is an unlikely file name.
 var keywords = regexp.MustCompile(`^(host|hostaddr|port|dbname|user|password|service|sslmode)=`)
 
-// checkServer wants the URL of a PostgreSQL database to name it: else the tables would be made in whatever the
-// environment, or the name of the user, has for a default. The complaint does not show the URL, which may hold a
-// password. It is taken apart by hand: one of several servers (host:5432,other:5432) is none for net/url.
+// checkServer requires the URL of a PostgreSQL database to name it. Otherwise the tables would be created in the
+// default database of the environment or the user. The problem does not show the URL, which may contain a password. The
+// URL is parsed by hand, since net/url refuses several servers (host:5432,other:5432).
 func (d databaseCheck) checkServer(rest string) {
 	rest, query, _ := strings.Cut(rest, "?")
 	_, name, _ := strings.Cut(rest, "/")

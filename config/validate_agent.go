@@ -13,7 +13,7 @@ import (
 var (
 	agentName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	uuidShape = regexp.MustCompile(`^(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
-	// labels are text and {names}, of which only the latter may hold dots
+	// labels are text and {names}; only names may contain dots
 	namespaceTemplate = regexp.MustCompile(`^([^/.{}]|\{[^/{}]+\})+(/([^/.{}]|\{[^/{}]+\})+)*$`)
 	namespaceLabels   = regexp.MustCompile(`^[^/.{}]+(/[^/.{}]+)*$`)
 	templateName      = regexp.MustCompile(`\{([^{}]*)\}`)
@@ -41,12 +41,12 @@ func (r *report) checkAgents(cfg *Config, dialects []string) {
 	}
 }
 
-// agentCheck is about one agent of the configuration.
+// agentCheck checks one agent of the configuration.
 type agentCheck struct {
 	*report
 	key string // of the agent
 	Agent
-	listen   string   // where this bridge listens
+	listen   string   // address of this bridge
 	dialects []string // Options.Dialects
 }
 
@@ -61,8 +61,8 @@ func (a agentCheck) checkName(name string) {
 	}
 }
 
-// checkLoop refuses an agent that is this bridge itself. A way that leads back here from elsewhere is found at the
-// first request (mapping.HopsHeader).
+// checkLoop refuses an agent that is this bridge itself. An indirect loop is detected at the first request
+// (mapping.HopsHeader).
 func (a agentCheck) checkLoop() {
 	u, err := url.Parse(a.URL)
 	host, port, err2 := net.SplitHostPort(a.listen)
@@ -102,7 +102,7 @@ func (a agentCheck) check(name string) {
 	a.checkMemory()
 }
 
-// checkMemory refuses a template that could never be filled in, and settings that would do nothing without namespaces.
+// checkMemory refuses a template that can never be expanded, and settings without effect for lack of namespaces.
 func (a agentCheck) checkMemory() {
 	key, m := a.key+".memory", a.Memory
 	for i, n := range m.Namespaces {

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// checkAuth checks the callers, one after the other.
+// checkAuth checks the callers.
 func (r *report) checkAuth(cfg *Config) {
 	c := keyCheck{report: r, agents: sortedNames(cfg.Agents), ids: map[string]bool{}, secrets: map[Secret]bool{}}
 	for i, k := range cfg.Auth.Keys {
@@ -32,7 +32,7 @@ func (r *report) checkAuth(cfg *Config) {
 	c.checkPrefixes(cfg.Auth)
 }
 
-// checkID wants an id of its own.
+// checkID requires a unique id.
 func (c keyCheck) checkID(at, id string) {
 	switch {
 	case id == "":
@@ -44,7 +44,7 @@ func (c keyCheck) checkID(at, id string) {
 	c.ids[id] = true
 }
 
-// checkPrefixes refuses ids that a token could have, too.
+// checkPrefixes refuses ids that a token could also have.
 func (c keyCheck) checkPrefixes(a Auth) {
 	for _, j := range a.JWT {
 		for _, id := range slices.Sorted(maps.Keys(c.ids)) {
@@ -66,7 +66,7 @@ func (c keyCheck) checkAccess(at string, a Access, scope string, scopes ...strin
 	}
 }
 
-// checkRights refuses rights that this version does not know: a key could do more, or less, than is written.
+// checkRights refuses unknown rights, with which a key could do more, or less, than intended.
 func (c keyCheck) checkRights(at string, rights []string) {
 	for i, r := range rights {
 		if !slices.Contains(mapping.Rights(), r) {
@@ -106,11 +106,11 @@ func (c keyCheck) checkCertificate(at string, one Certificate, t TLS) {
 	c.checkAccess(at, one.Access(), one.Scope, scopeTenant, scopeOwn)
 }
 
-// pinned are the algorithms that tokens may be signed with. With a shared secret (HS256) a public key could be used to
-// sign, and "none" needs no signature.
+// pinned are the algorithms for tokens. With a shared secret (HS256) a public key could be used to sign, and "none"
+// needs no signature.
 var pinned = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 
-// mostLeeway bounds by how much the clock of an issuer may differ from ours.
+// mostLeeway bounds the tolerated difference of an issuer's clock.
 const mostLeeway = 5 * time.Minute
 
 func (c keyCheck) checkIssuer(at string, j JWT) {
@@ -137,8 +137,8 @@ func (c keyCheck) checkIssuer(at string, j JWT) {
 	c.checkAccess(at, j.Access(), j.Scope, scopeOwn, scopeTenant)
 }
 
-// checkAddress wants the name of an issuer and, where it is asked for keys, a URL that no one on the way can answer for
-// it.
+// checkAddress requires the name of an issuer and, if its keys are requested there, a URL that protects against
+// interception.
 func (c keyCheck) checkAddress(at, text string, asked bool) {
 	c.checkText(at, text)
 	u, err := url.Parse(text)

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// keyCheck is about the keys of clients, one after the other.
+// keyCheck checks the keys of clients.
 type keyCheck struct {
 	*report
-	agents  []string        // the names of those that are configured
+	agents  []string        // the configured names
 	ids     map[string]bool // of the keys so far
 	secrets map[Secret]bool
 }
@@ -28,7 +28,7 @@ func (c keyCheck) check(at string, k Key) {
 	}
 }
 
-// minKey is the shortest key that is allowed: shorter ones can be guessed.
+// minKey is the minimum length of a key. Shorter ones could be guessed.
 const minKey = 16
 
 func (c keyCheck) checkSecret(at string, key Secret) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Loopback reports whether addr (host:port) can be reached from this machine only.
+// Loopback reports whether addr (host:port) is only reachable from this machine.
 func Loopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -22,7 +22,7 @@ func Loopback(addr string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// netCheck is about where the bridge listens, and for whom.
+// netCheck checks the listeners and their callers.
 type netCheck struct {
 	*report
 	cfg *Config
@@ -72,7 +72,7 @@ func (n netCheck) checkHosts() {
 	}
 }
 
-// ParseNetwork reads an address, or a network in CIDR form.
+// ParseNetwork reads an address or a network in CIDR form.
 func ParseNetwork(s string) (netip.Prefix, error) {
 	if ip, err := netip.ParseAddr(s); err == nil {
 		return ip.Prefix(ip.BitLen())
@@ -103,8 +103,8 @@ func (n netCheck) checkAnyOrigin(key string) {
 	}
 }
 
-// checkTLS wants both files, of one pair, or neither. The listener itself watches them; only where they cannot be used
-// is the configuration to be read again when they have changed.
+// checkTLS requires both files of a matching pair, or neither. The listener itself watches them. The configuration is
+// only read again if they are unusable.
 func (n netCheck) checkTLS() {
 	switch t := n.cfg.TLS; {
 	case t.Cert != "" && t.Key == "":
@@ -122,7 +122,7 @@ func (n netCheck) checkTLS() {
 	}
 }
 
-// checkAuthorities wants a file of certificates, or none.
+// checkAuthorities requires a file of certificates, or none.
 func (r *report) checkAuthorities(key, file string) {
 	if file == "" {
 		return

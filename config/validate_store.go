@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// homes are where providers are found whose name says it. Of any other the URL is needed.
+// homes are the URLs of known providers. Others need a URL.
 var homes = map[string]string{
 	"openai": "https://api.openai.com/v1",
 	"ollama": "http://127.0.0.1:11434/v1",
 }
 
-// codeFile is a function of a program, as langgraph.json may name one in the place of a model.
+// codeFile matches a function of a program, which langgraph.json may have in the place of a model.
 var codeFile = regexp.MustCompile(`^[./]|\.(py|js|mjs|cjs|ts|mts|cts):`)
 
-// settleIndex fills in what the provider of the embeddings says. OpenAI's key may stand where its own libraries look
-// for it, so that the block of a langgraph.json needs no more.
+// settleIndex derives settings of the embeddings from the provider. OpenAI's key may be in the variable of its own
+// libraries, so that the block of a langgraph.json is sufficient.
 func (l *loader) settleIndex() {
 	i := &l.cfg.Store.Index
 	if i.URL != "" || codeFile.MatchString(i.Embed) {
@@ -28,7 +28,7 @@ func (l *loader) settleIndex() {
 	}
 }
 
-// indexCheck is about what makes vectors of the long-term store's items.
+// indexCheck checks the vectors of the long-term store's items.
 type indexCheck struct {
 	*report
 	Index
@@ -57,7 +57,7 @@ func (i indexCheck) check() {
 	}
 }
 
-// checkNone refuses an index that would do nothing.
+// checkNone refuses an index without effect.
 func (i indexCheck) checkNone() {
 	if i.Dims != 0 || i.URL != "" || i.Key != "" {
 		i.complain("store.index.embed", "is missing; write provider:model, like openai:text-embedding-3-small")
@@ -94,7 +94,7 @@ func (i indexCheck) checkFields() {
 	}
 }
 
-// minutesMost bounds times to live, as the ttl of a request is bounded: 95 years.
+// minutesMost bounds times to live, like the ttl of a request: 95 years.
 const minutesMost = 50_000_000
 
 func (r *report) checkTTL(ttl TTL) {
@@ -107,7 +107,7 @@ func (r *report) checkTTL(ttl TTL) {
 	}
 }
 
-// storeCheck is about a store that is an agent's.
+// storeCheck checks the use of an agent's store.
 type storeCheck struct {
 	*report
 	cfg *Config
@@ -144,7 +144,7 @@ func (s storeCheck) check() {
 	s.checkQuotas(name)
 }
 
-// checkQuotas refuses quotas of items, which are counted in the bridge's own store.
+// checkQuotas refuses quotas of items, which are only counted in the bridge's own store.
 func (s storeCheck) checkQuotas(name string) {
 	list := map[string]int{"limits.tenant.items": s.cfg.Limits.Tenant.Items}
 	for tenant, m := range s.cfg.Limits.Tenants {
@@ -160,7 +160,7 @@ func (s storeCheck) checkQuotas(name string) {
 	}
 }
 
-// checkTenants refuses to give several tenants one store.
+// checkTenants refuses one store for several tenants.
 func (s storeCheck) checkTenants() {
 	const shared = "gives all tenants one store, since agents know none, and "
 	tenants := map[string]bool{}

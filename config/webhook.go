@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// MayCall reports whether a webhook may lead to a host, which is a name or an address without a port: one of Hosts, or
-// below a name of the form *.example.com. Case and a dot at the end do not count.
+// MayCall reports whether a webhook may call a host, which is a name or an address without a port: one of Hosts, or
+// below a name of the form *.example.com. Case and a trailing dot do not matter.
 func (w Webhooks) MayCall(host string) bool {
 	if len(w.Hosts) == 0 {
 		return true
@@ -23,7 +23,7 @@ func (w Webhooks) MayCall(host string) bool {
 	return false
 }
 
-// hookHost is the name of a host, or all below one.
+// hookHost matches the name of a host, or all names below one.
 var hookHost = regexp.MustCompile(`^(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$`)
 
 func (r *report) checkWebhooks(w Webhooks) {

@@ -14,7 +14,7 @@ func TestMayCall(t *testing.T) {
 		"a.example.org":              true,
 		"a.b.example.org":            true,
 		"aexample.org":               false,
-		".example.org":               true, // no name that resolves
+		".example.org":               true, // not a resolvable name
 		"10.0.0.5":                   true,
 		"110.0.0.5":                  false,
 		"":                           false,

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// yamlFault says in words why a text is no YAML. The parser names the rule that it gave up at and, for indentation,
-// often another line than the one to mend.
+// yamlFault describes why a text is not YAML. The parser's message has the violated rule and, for indentation, often
+// another line than the wrong one.
 func yamlFault(raw []byte, err error) string {
 	said := strings.TrimPrefix(err.Error(), "yaml: ")
 	for i, line := range strings.Split(string(raw), "\n") {
@@ -29,16 +29,16 @@ func yamlFault(raw []byte, err error) string {
 
 var yamlLine = regexp.MustCompile(`^line (\d+):`)
 
-// lineOf is the line that a message of the parser begins with; 0: it names none.
+// lineOf returns the line number at the beginning of a parser's message, or 0.
 func lineOf(said string) int {
 	if m := yamlLine.FindStringSubmatch(said); m != nil {
-		n, _ := strconv.Atoi(m[1]) // it is a number
+		n, _ := strconv.Atoi(m[1]) // a number, because of the pattern
 		return n
 	}
 	return 0
 }
 
-// unclosed is the quote that the value in a line begins with and does not end with; "": there is none.
+// unclosed returns the opening quote of a line's value without a closing one, or "".
 func unclosed(lines []string, at int) string {
 	if at >= len(lines) {
 		return ""
@@ -51,11 +51,11 @@ func unclosed(lines []string, at int) string {
 	return ""
 }
 
-// misindented returns the first line of block YAML that is indented as none above that it could belong to, and by how
-// many spaces; 0 where there is none, and of a text with more than plain keys, values and lists, which is not read.
+// misindented returns the first line of block YAML whose indentation matches no line to which it could belong, and its
+// number of spaces. It returns 0 if there is none, or if the text has more than plain keys, values and lists.
 func misindented(text string) (line, spaces int) {
-	var levels []int // of the lines that the present one may belong to
-	opens := true    // the line before may have deeper ones below it
+	var levels []int // indentations to which the current line may belong
+	opens := true    // the previous line may have deeper ones below it
 	for i, content := range strings.Split(text, "\n") {
 		content, _, _ = strings.Cut(content, " #")
 		content = strings.TrimRight(content, " \r")

@@ -18,7 +18,7 @@ const (
 	Answered  Verb = "answered"
 	Cancelled Verb = "cancelled"
 	Notified  Verb = "notified" // a webhook at the end of a run
-	Refused   Verb = "refused"  // nothing: the caller was not let to any operation
+	Refused   Verb = "refused"  // the caller was refused before any operation
 )
 
 // Object is an object that an operation acted on.

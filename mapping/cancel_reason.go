@@ -1,7 +1,7 @@
 package mapping
 
-// Why a run was cancelled, as Run.CancelReason tells it: a word that programs may read, a colon, and a sentence for
-// people. LangGraph Server 0.16 has the field as cancel_reason, and its SDKs document the word "taken".
+// Reasons why a run was cancelled, for Run.CancelReason: a word for programs, a colon, and a sentence for people.
+// LangGraph Server 0.16 has the field as cancel_reason, and its SDKs document the word "taken".
 const (
 	CancelledByRequest    = "cancelled: A request cancelled the run."
 	CancelledAsTaken      = "taken: What the run was given to do has been taken up elsewhere, says the request that cancelled it."
@@ -10,7 +10,7 @@ const (
 	CancelledUpstream     = "upstream: The agent's server says that the run was cancelled there."
 )
 
-// SupersededBy returns the CancelReason of a run whose place a newer one took by its strategy.
+// SupersededBy returns the CancelReason of a run that a newer one replaced because of its strategy.
 func SupersededBy(newer Run) string {
 	return "superseded: Run " + newer.ID + " took its place (strategy " + string(newer.Multitask) + ")."
 }

@@ -2,59 +2,59 @@ package mapping
 
 import "strings"
 
-// Capability is something that a request can tell an agent, in the terms of the model. A face maps each of its fields
-// to one; a backend declares its support for each.
+// Capability is a kind of information that a request can pass to an agent, in the terms of the model. A face maps each
+// of its fields to one; a backend declares its support for each.
 type Capability string
 
 const (
 	CapInput          Capability = "input"           // the input object of a run
 	CapMessages       Capability = "messages"        // messages of the conversation, as a list
-	CapLinks          Capability = "links"           // files that messages name without holding them
-	CapParts          Capability = "parts"           // what messages hold besides text and files
-	CapSpeaker        Capability = "speaker"         // the names that people go by in messages
-	CapRemarks        Capability = "remarks"         // what messages say of themselves
+	CapLinks          Capability = "links"           // files that messages reference by URL
+	CapParts          Capability = "parts"           // content of messages other than text and files
+	CapSpeaker        Capability = "speaker"         // the names of people in messages
+	CapRemarks        Capability = "remarks"         // the metadata of messages
 	CapWords          Capability = "words"           // one message of the conversation, as a text
 	CapTranscript     Capability = "transcript"      // the conversation so far
-	CapItems          Capability = "items"           // what the long-term store has for the run
-	CapCommand        Capability = "command"         // how a run goes on, as a whole
+	CapItems          Capability = "items"           // items of the long-term store for the run
+	CapCommand        Capability = "command"         // the command of a run, as a whole
 	CapAnswer         Capability = "answer"          // the answer to a question, in any form
-	CapUpdate         Capability = "update"          // a change of the state with which a run begins
-	CapGoto           Capability = "goto"            // the nodes that a run begins at
+	CapUpdate         Capability = "update"          // a change of the state at the beginning of a run
+	CapGoto           Capability = "goto"            // the nodes at which a run begins
 	CapConfig         Capability = "config"          // the settings of a run, as a whole
-	CapRecursionLimit Capability = "recursion limit" // the most steps of a run
+	CapRecursionLimit Capability = "recursion limit" // the maximum number of steps of a run
 	CapConfigurable   Capability = "configurable"    // settings that the agent itself defines
 	CapTags           Capability = "tags"            // labels of a run
-	CapContext        Capability = "context"         // what a run may read and never changes
-	CapStreamModes    Capability = "stream modes"    // what of a run is streamed
-	CapSubgraphs      Capability = "subgraphs"       // that graphs within the graph are streamed, too
+	CapContext        Capability = "context"         // read-only values for a run
+	CapStreamModes    Capability = "stream modes"    // the selection of streamed data
+	CapSubgraphs      Capability = "subgraphs"       // streaming of inner graphs
 	CapStopBefore     Capability = "stop before"     // nodes before which a run stops
 	CapStopAfter      Capability = "stop after"      // nodes after which a run stops
-	CapFork           Capability = "fork"            // the checkpoint that a run begins at
+	CapFork           Capability = "fork"            // the checkpoint at which a run begins
 	CapState          Capability = "state"           // a change of a thread's state between runs
-	CapAuthor         Capability = "author"          // the node that such a change is said to come from
-	CapTask           Capability = "task"            // the words that a task begins with
-	CapTaskExtra      Capability = "additional task" // what a task is given besides its words
-	CapStep           Capability = "step"            // the words that a step is asked for with
-	CapStepExtra      Capability = "additional step" // what a step is given besides its words
+	CapAuthor         Capability = "author"          // the node that is named as the author of such a change
+	CapTask           Capability = "task"            // the input of a task
+	CapTaskExtra      Capability = "additional task" // what a task receives besides its input
+	CapStep           Capability = "step"            // the input of a step
+	CapStepExtra      Capability = "additional step" // what a step receives besides its input
 	CapFile           Capability = "file"            // the bytes of a file
 )
 
-// Support is how far an agent supports a Capability.
+// Support is the degree to which an agent supports a Capability.
 type Support struct {
 	Fate   Fate
-	Reason string // for people: a sentence
+	Reason string // a sentence for people
 }
 
-// Full is the support for a capability that the agent gets unchanged. The reason is for people.
+// Full is the support for a capability that reaches the agent unchanged. The reason is for people.
 func Full(reason string) Support { return Support{Exact, reason} }
 
-// Partial is the support for a capability that the agent gets only approximately.
+// Partial is the support for a capability that reaches the agent only approximately.
 func Partial(reason string) Support { return Support{Approximated, reason} }
 
-// None is the support for a capability that the agent does not get.
+// None is the support for a capability that does not reach the agent.
 func None(reason string) Support { return Support{Dropped, reason} }
 
-// PassedOn is the support for a capability that the agent gets unchanged.
+// PassedOn is the support for a capability that is passed to the agent unchanged.
 func PassedOn() Support { return Full("Passed to the agent unchanged.") }
 
 // Capabilities is what agents of a dialect support. A capability that is not listed is not supported.
@@ -70,9 +70,9 @@ func (c Capabilities) handle(m Capability) Support {
 // RequestField is a documented field of a dialect's requests.
 type RequestField struct {
 	Request    string // kind of request: run, task, step, thread, …
-	Name       string // nested ones by dots: config.tags
+	Name       string // nested names are joined by dots: config.tags
 	Capability Capability
-	Fixed      Support // of a field without a Capability: the agent has no part in it
+	Fixed      Support // of a field without a Capability, whatever the agent
 }
 
 // Fields returns fields of a kind of request with the same capability.

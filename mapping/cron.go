@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// Cron makes a run of an agent at every tick of a schedule.
+// Cron creates a run of an agent at every tick of a schedule.
 type Cron struct {
 	Tenant, Owner string
 	ID            string
-	ThreadID      string // "": every run has a thread of its own
+	ThreadID      string // "": every run has its own thread
 	Agent         string // config name
 	AssistantID   string
 	Schedule      string // minute, hour, day of month, month, day of week; or @hourly and the like
-	Timezone      string // IANA name; "" is UTC
+	Timezone      string // IANA name; "" means UTC
 	Enabled       bool
-	Keep          bool // threads of its runs stay; without ThreadID only
+	Keep          bool // the threads of its runs stay; only without ThreadID
 	Metadata      json.RawMessage
-	Payload       json.RawMessage // what the client sent of its runs
-	Run           json.RawMessage // the request that every run is made by, in the bridge's own words
-	Error         string          // why the newest tick made no run; "" when it did
-	End           time.Time       // no ticks after it; zero: for ever
-	Next          time.Time       // next tick; zero: none
+	Payload       json.RawMessage // the client's request for the runs
+	Run           json.RawMessage // the request for each run in the bridge's form
+	Error         string          // why the newest tick created no run, or ""
+	End           time.Time       // no ticks after it; zero means no end
+	Next          time.Time       // next tick; zero means none
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
 }

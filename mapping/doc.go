@@ -1,5 +1,4 @@
-// Package mapping is the neutral model between the agent-protocol dialects: its nouns. What one dialect says is said in
-// them, and from them in another:
+// Package mapping has the types of the neutral model. Dialects are translated into and from them:
 //
 //	model                      threads/runs            tasks/steps (v1)
 //	Thread                     thread                  the task's own thread, or topic
@@ -11,6 +10,6 @@
 //	Artifact                   values.files            artifact
 //	Item                       store item              –
 //
-// Package state folds events to states, package rule has the rules of the table, package rawjson carries JSON.
-// Everything else in the program calls them. They do no I/O and read no clock but for new ids. Start reading at Event.
+// Package state folds events to states, package rule has the rules of the table, and package rawjson handles JSON. The
+// whole program uses them. They do no I/O and read no clock except for new ids. Start reading at Event.
 package mapping

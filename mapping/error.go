@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Class is the one thing a dialect needs to know to answer an error: each has a table from classes to its own statuses.
+// Class determines the status of an error. Each dialect has a table from classes to its own statuses.
 type Class string
 
 const (
-	Invalid      Class = "invalid"      // the request says something that cannot be (422)
-	Malformed    Class = "malformed"    // the request cannot be read (400)
+	Invalid      Class = "invalid"      // the request is not acceptable (422)
+	Malformed    Class = "malformed"    // the request is unreadable (400)
 	NotFound     Class = "not_found"    // 404
 	Conflict     Class = "conflict"     // 409
 	TooLarge     Class = "too_large"    // 413
-	TooSlow      Class = "too_slow"     // the request's body does not come (408)
+	TooSlow      Class = "too_slow"     // the request's body does not arrive (408)
 	Unsupported  Class = "unsupported"  // content type (415)
-	OutOfRange   Class = "out_of_range" // no byte of a file is in the range (416)
+	OutOfRange   Class = "out_of_range" // the range contains no byte of the file (416)
 	NotAllowed   Class = "not_allowed"  // method (405)
 	Unauthorized Class = "unauthorized" // 401
 	Forbidden    Class = "forbidden"    // 403
@@ -26,7 +26,7 @@ const (
 	StorageFull  Class = "storage_full" // 507
 	Upstream     Class = "upstream"     // the agent failed (502)
 	Timeout      Class = "timeout"      // the agent was too slow (504)
-	Internal     Class = "internal"     // 500, text hidden
+	Internal     Class = "internal"     // 500; the text is hidden
 )
 
 // Codes of failed runs and refused requests that clients may rely on.
@@ -67,16 +67,16 @@ const (
 	CodeShutdown            = "shutting_down"
 )
 
-// Error is every error that a caller is meant to see: it says what happened, why, and what to do. It is made once,
-// where the cause is known.
+// Error is an error for a caller. Its message contains what happened, why, and what to do. It is created once, where
+// the cause is known.
 type Error struct {
 	Class   Class
-	Code    string // snake_case, stable
-	Name    string // the agent's own name of its error, such as ValueError; "" if the agent gave none
+	Code    string // in snake_case, stable
+	Name    string // the agent's own name of its error, such as ValueError; "" if unknown
 	Message string // one or two sentences for a person; no secrets, no prompts
 	Detail  any    // further facts, JSON-encodable; nil for none
 	Err     error  // the cause, for the log only
-	// Wait is how long it is no use to try again, for Limited and Unavailable: 0 is a moment, and NoWait means that
+	// Wait is the time before a retry makes sense, for Limited and Unavailable. 0 means a moment. NoWait means that
 	// time alone does not help.
 	Wait time.Duration
 }
@@ -104,7 +104,7 @@ type (
 	}
 )
 
-// String returns what the thread is busy with.
+// String describes the run.
 func (b Busy) String() string {
 	if b.StartsAt.IsZero() {
 		return fmt.Sprintf("run %q", b.RunID)
@@ -112,7 +112,7 @@ func (b Busy) String() string {
 	return fmt.Sprintf("run %q, which is to start at %s", b.RunID, b.StartsAt.UTC().Format(time.RFC3339))
 }
 
-// NoWait is an Error's Wait where something else has to be done than wait.
+// NoWait is an Error's Wait if waiting does not help.
 const NoWait time.Duration = -1
 
 func (e *Error) Error() string {
@@ -141,7 +141,7 @@ func InvalidAt(where string, format string, args ...any) *Error {
 	return e
 }
 
-// Classify returns the Error in err's chain; anything else is internal, its text kept for the log.
+// Classify returns the Error in err's chain. Any other error becomes an internal one, whose text is for the log.
 func Classify(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -150,14 +150,14 @@ func Classify(err error) *Error {
 	return &Error{Class: Internal, Code: CodeInternal, Message: "Something went wrong inside the bridge. Its log has the cause under this request's id.", Err: err}
 }
 
-// Fault is an error as it is kept with a run and shown to every reader of it.
+// Fault is the error of a run as it is stored and shown.
 type Fault struct {
 	Code    string `json:"code"`
-	Name    string `json:"name,omitempty"` // the agent's own name of the error; "" if the agent gave none
+	Name    string `json:"name,omitempty"` // the agent's own name of the error, or ""
 	Message string `json:"message"`
 }
 
-// Text returns the message with the agent's own name of the error in front, as LangGraph's clients word it.
+// Text returns the message prefixed with the agent's own name of the error, as LangGraph's clients write it.
 func (f *Fault) Text() string {
 	if f.Name == "" || f.Name == f.Message {
 		return f.Message
@@ -165,7 +165,7 @@ func (f *Fault) Text() string {
 	return f.Name + ": " + f.Message
 }
 
-// FaultOf turns an error that ended a run into what is kept of it.
+// FaultOf returns the Fault for an error that ended a run.
 func FaultOf(err error) *Fault {
 	e := Classify(err)
 	return &Fault{Code: e.Code, Name: e.Name, Message: e.Message}

@@ -2,13 +2,13 @@ package mapping
 
 import "context"
 
-// HopsHeader lists the bridges that a request has come through, as CDN-Loop does for content delivery networks (RFC
-// 8586), so that one that comes back to a bridge is known.
+// HopsHeader lists the bridges through which a request has come, as CDN-Loop does for content delivery networks (RFC
+// 8586), so that a bridge detects its own requests.
 const HopsHeader = "CDN-Loop"
 
 type hopsKey struct{}
 
-// WithHops returns a context of work done for a request that came with this HopsHeader: calls to agents repeat it.
+// WithHops returns a context for work on a request with this HopsHeader. Calls to agents repeat the header.
 func WithHops(ctx context.Context, hops string) context.Context {
 	if hops == "" {
 		return ctx
@@ -16,13 +16,13 @@ func WithHops(ctx context.Context, hops string) context.Context {
 	return context.WithValue(ctx, hopsKey{}, hops)
 }
 
-// HopsOf returns the hops that ctx carries; "" for none.
+// HopsOf returns the hops in ctx, or "".
 func HopsOf(ctx context.Context) string {
 	hops, _ := ctx.Value(hopsKey{}).(string)
 	return hops
 }
 
-// HopsTo returns the header of a call made within ctx: the hops so far, and the caller's own.
+// HopsTo returns the header of a call within ctx: the hops so far and the caller's own.
 func HopsTo(ctx context.Context, own string) string {
 	if hops := HopsOf(ctx); hops != "" {
 		return hops + ", " + own

@@ -6,14 +6,14 @@ func TestIDs(t *testing.T) {
 	t.Parallel()
 	const run = "01a1fc7d-bb54-710b-addd-8b75a500a425"
 	for _, c := range []struct{ what, got, want string }{
-		// As a LangGraph server names the assistants of these graphs.
+		// A LangGraph server's ids of the assistants of these graphs.
 		{"assistant hitl", AssistantID("hitl"), "d2a02ed8-fb92-5e43-81ea-cb78d82caa2f"},
 		{"assistant chat", AssistantID("chat"), "eb6db400-e3c8-5d06-a834-015cb89efe69"},
-		// uuid5 as Python's uuid module computes it.
+		// uuid5 as computed by Python's uuid module.
 		{"step", StepID(run, 1), "b93f4bd6-44d2-5c28-ac2a-1bfa61d8dbfa"},
 		{"step of a foreign id", StepID("task-1", 2), "a28e6f11-80d5-5fa0-9494-a32c53f51a53"},
 		{"input", MessageID(run, "input"), "d41a5b9a-e901-530a-bc2c-e3ceba96cc08"},
-		// The form that LangGraph knows as an id (is_xxh3_128_hexdigest).
+		// The form of ids that LangGraph accepts (is_xxh3_128_hexdigest).
 		{"question", InterruptID(run, 1), "b93f4bd644d25c28ac2a1bfa61d8dbfa"},
 	} {
 		if c.got != c.want {

@@ -2,7 +2,7 @@ package mapping
 
 import "fmt"
 
-// Limiter is what sets the most steps of a run.
+// Limiter is the source of a run's maximum number of steps.
 type Limiter string
 
 const (
@@ -12,7 +12,7 @@ const (
 	LimitedByConfig    Limiter = "config" // max_steps of the agent
 )
 
-// Allows completes a message about the most steps of a run of an agent, after a comma.
+// Allows completes a message about the maximum number of steps of an agent's run, after a comma.
 func (l Limiter) Allows(agent string) string {
 	switch l {
 	case LimitedByRequest:

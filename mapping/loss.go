@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// DetectedByBridge returns the capabilities whose losses the bridge detects itself, for requests of every dialect: a
-// conversation or items that are too long for the agent, and parts of messages that the agent does not get.
+// DetectedByBridge returns the capabilities whose losses the bridge detects itself, in requests of every dialect: a
+// conversation or items that are too long for the agent, and parts of messages that do not reach the agent.
 func DetectedByBridge() []Capability {
 	return append([]Capability{CapTranscript, CapItems}, DetectedInMessages()...)
 }
@@ -16,7 +16,7 @@ func DetectedInMessages() []Capability {
 	return []Capability{CapLinks, CapParts, CapSpeaker, CapRemarks}
 }
 
-// LossRow is what becomes of one documented request field in one direction.
+// LossRow is the support for one documented request field in one direction.
 type LossRow struct {
 	Request string `json:"request"` // as of RequestField
 	Field   string `json:"field"`
@@ -26,9 +26,9 @@ type LossRow struct {
 	Reason  string `json:"reason"`
 }
 
-// UnsupportedFields returns those of the sent fields of a kind of request that the agent gets only approximately or not
-// at all. Undocumented fields are not losses. A recursion limit is a loss only if a smaller limit replaces it, which
-// UnsupportedCapabilities reports.
+// UnsupportedFields returns those of the sent fields of a kind of request that reach the agent only approximately or
+// not at all. Undocumented fields are not losses. A recursion limit is a loss only if a smaller limit replaces it,
+// which UnsupportedCapabilities reports.
 func UnsupportedFields(documented []RequestField, request string, sent []string, agent Capabilities) []Loss {
 	var out []Loss
 	for i := range documented {

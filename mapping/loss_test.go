@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLostMeaningsHaveNames: that of the request's own field, else the meaning's own. No loss goes without.
+// TestLostMeaningsHaveNames checks that a loss has the name of the request's own field, or else of the capability.
 func TestLostMeaningsHaveNames(t *testing.T) {
 	t.Parallel()
 	documented := append(Fields("run", CapTranscript, "talk", "further"), Fields("other", CapLinks, "urls")...)

@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// ThreadStatus is what a thread is doing. Between runs it tells how the last one ended (streaming and REST documents of
-// the Agent Protocol, schema ThreadStatus).
+// ThreadStatus is the status of a thread. Between runs it is that of the last run (streaming and REST documents of the
+// Agent Protocol, schema ThreadStatus).
 type ThreadStatus string
 
 const (
@@ -18,8 +18,7 @@ const (
 	ThreadError       ThreadStatus = "error"
 )
 
-// RunStatus is where a run is in its life. Pending and running are the two active ones; every run ends in exactly one
-// of the other four.
+// RunStatus is the status of a run. Pending and running are active. Every run ends with one of the other four.
 type RunStatus string
 
 const (
@@ -31,11 +30,11 @@ const (
 	RunInterrupted RunStatus = "interrupted" // waits for a person, or was cancelled
 )
 
-// Active reports whether the run has not ended yet.
+// Active reports whether the run has not ended.
 func (s RunStatus) Active() bool { return s == RunPending || s == RunRunning }
 
-// Flavour is the dialect, and the variant of it, that a run was made in, by a name that the dialect gives it. It
-// decides the shape of what is said about the run unasked: webhooks.
+// Flavour is the dialect and variant of a run's request, by a name that the dialect defines. It determines the format
+// of webhooks.
 type Flavour string
 
 // Thread is a conversation with one or more agents: a topic on the task/step side.
@@ -45,16 +44,16 @@ type Thread struct {
 	Metadata             json.RawMessage // an object, never nil
 	Config               json.RawMessage // an object, never nil
 	Status               ThreadStatus
-	Head                 string          // id of the newest checkpoint; "" when there is none
-	Values               json.RawMessage // state at Head, where it was asked for; else nil
-	Interrupts           []Interrupt     // the open question, if any
+	Head                 string          // id of the newest checkpoint, or ""
+	Values               json.RawMessage // state at Head if requested, or nil
+	Interrupts           []Interrupt     // the open questions
 	CreatedAt, UpdatedAt time.Time
-	Expires              time.Time     // zero: never
-	TTL                  time.Duration // that Expires was set by; 0: none, or it is not known; or OfOneRun
-	KeepLatest           bool          // when it expires its older states go, and the thread stays
+	Expires              time.Time     // zero means never
+	TTL                  time.Duration // the duration for Expires; 0 if none or unknown; or OfOneRun
+	KeepLatest           bool          // on expiry only the older states are deleted
 }
 
-// OfOneRun is the TTL of a thread that was made for a stateless run. No list has it.
+// OfOneRun is the TTL of a thread that was created for a stateless run. No list has it.
 const OfOneRun = -time.Microsecond
 
 // Run is one execution of an agent on a thread.
@@ -62,28 +61,28 @@ type Run struct {
 	Tenant, Owner string
 	ID            string
 	ThreadID      string
-	TaskID        string // the lineage this run belongs to
+	TaskID        string // the lineage of the run
 	Agent         string // config name
 	AssistantID   string // always a UUID
 	Status        RunStatus
-	Parked        bool            // running, but waiting for the next step to be asked for
+	Parked        bool            // running, but waiting for the request of the next step
 	Metadata      json.RawMessage // an object, never nil
-	Kwargs        json.RawMessage // the request that made it, an object; package rule knows its members
+	Kwargs        json.RawMessage // the request for the run, an object; package rule knows its members
 	Multitask     Strategy
 	Flavour       Flavour
 	Options       RunOptions
-	Base          string // id of the checkpoint the run starts from; "" at the first
+	Base          string // id of the checkpoint at which the run starts; "" if there is none
 	Attempt       int    // from 1
-	Fault         *Fault // why it ended in error or timeout
-	CancelReason  string // why it was, or is to be, cancelled; "": it was not, or that is not known
+	Fault         *Fault // why it ended with error or timeout
+	CancelReason  string // why it was cancelled, or will be; "" if it was not, or if unknown
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
 	StartedAt     time.Time // zero while pending
 	EndedAt       time.Time // zero while active
-	RunAfter      time.Time // zero: at once
+	RunAfter      time.Time // zero means at once
 }
 
-// Strategy says what a new run does when its thread is busy ("double texting").
+// Strategy determines what happens to a new run on a busy thread ("double texting").
 type Strategy string
 
 const (
@@ -94,47 +93,46 @@ const (
 	StrategyConcurrent Strategy = "concurrent"
 )
 
-// RunOptions is the part of a request that changes how the run is executed; it is kept with the run, so that another
-// process can pick it up.
+// RunOptions is the part of a request that determines how the run is executed. It is stored with the run, so that
+// another process can continue it.
 type RunOptions struct {
 	Resume          json.RawMessage `json:"resume,omitempty"` // answer to an interrupt
 	Resuming        bool            `json:"resuming,omitempty"`
-	ByMessage       bool            `json:"by_message,omitempty"` // the answer is the last human message of the input, which the state gets as it was sent
+	ByMessage       bool            `json:"by_message,omitempty"` // the answer is the last human message of the input, which is added to the state verbatim
 	Asked           []Interrupt     `json:"asked,omitempty"`      // the questions that were open when it was answered
-	Guessed         string          `json:"guessed,omitempty"`    // text of the question a default answer was given to
-	Exhausted       []string        `json:"spent,omitempty"`      // texts of questions that get no default answer any more
+	Guessed         string          `json:"guessed,omitempty"`    // text of the question that got a default answer
+	Exhausted       []string        `json:"spent,omitempty"`      // texts of questions that get no further default answer
 	Update          json.RawMessage `json:"update,omitempty"`     // command.update
 	Goto            json.RawMessage `json:"goto,omitempty"`       // command.goto
-	Input           json.RawMessage `json:"input,omitempty"`      // instead of the input of Kwargs; nil: that one
+	Input           json.RawMessage `json:"input,omitempty"`      // replaces the input in Kwargs; nil if it does not
 	StreamModes     []string        `json:"stream_modes,omitempty"`
 	Subgraphs       bool            `json:"subgraphs,omitempty"`
 	Config          json.RawMessage `json:"config,omitempty"`
 	Context         json.RawMessage `json:"context,omitempty"`
 	InterruptBefore []string        `json:"interrupt_before,omitempty"`
 	InterruptAfter  []string        `json:"interrupt_after,omitempty"`
-	Approval        Approval        `json:"approval,omitempty"`  // after agent config and request were merged
-	Stepping        Stepping        `json:"stepping,omitempty"`  // "" : not driven by steps
-	MaxSteps        int             `json:"max_steps,omitempty"` // 0: the bridge sets no limit
+	Approval        Approval        `json:"approval,omitempty"`  // merged from the agent's config and the request
+	Stepping        Stepping        `json:"stepping,omitempty"`  // "" if it is not driven by steps
+	MaxSteps        int             `json:"max_steps,omitempty"` // 0 means no limit by the bridge
 	LimitedBy       Limiter         `json:"limited_by,omitempty"`
 	Retries         int             `json:"retries,omitempty"`
 	RetryUnknown    bool            `json:"retry_unknown,omitempty"`
-	Temporary       bool            `json:"temporary,omitempty"`    // its thread was made for it, and goes when config.Retention says
-	DeleteAfter     bool            `json:"delete_after,omitempty"` // its thread goes soon after its end: on_completion: delete
+	Temporary       bool            `json:"temporary,omitempty"`    // its thread was created for it, and is deleted according to config.Retention
+	DeleteAfter     bool            `json:"delete_after,omitempty"` // its thread is deleted soon after its end: on_completion: delete
 	Webhook         string          `json:"webhook,omitempty"`
-	FollowUp        bool            `json:"follow_up,omitempty"`  // further run of a task that has one
-	Due             int             `json:"due,omitempty"`        // with FollowUp: the step that was due when it was asked for
-	Checkpoint      string          `json:"checkpoint,omitempty"` // the client asked to start here
-	MayOverlap      bool            `json:"shared,omitempty"`     // others may run beside it on its thread: what it changes is logged so that it can be merged
-	Uploaded        UploadCursor    `json:"uploaded,omitempty"`   // up to where its input or update holds the task's uploads
+	FollowUp        bool            `json:"follow_up,omitempty"`  // another run of a task that has one
+	Due             int             `json:"due,omitempty"`        // with FollowUp: the step that was due at the request
+	Checkpoint      string          `json:"checkpoint,omitempty"` // the client's start
+	MayOverlap      bool            `json:"shared,omitempty"`     // others may run concurrently on its thread; its changes are logged so that they can be merged
+	Uploaded        UploadCursor    `json:"uploaded,omitempty"`   // position of the task's uploads in its input or update
 	Losses          []Loss          `json:"losses,omitempty"`
 	Hops            string          `json:"hops,omitempty"` // of the request (HopsHeader)
 	RequestID       string          `json:"request_id,omitempty"`
-	Trace           *Trace          `json:"trace,omitempty"`   // of the request; nil: it said nothing
-	Resumes         *Trace          `json:"resumes,omitempty"` // of the run whose question it answers (Run.Place); nil: that is in no trace
+	Trace           *Trace          `json:"trace,omitempty"`   // of the request, or nil
+	Resumes         *Trace          `json:"resumes,omitempty"` // of the run whose question it answers (Run.Place), or nil
 }
 
-// JSON returns the options as encoding/json would write them, but for the large values that a client may send, which
-// are spliced in as they are.
+// JSON returns the options as encoding/json writes them, except that potentially large values are copied verbatim.
 func (o RunOptions) JSON() (json.RawMessage, error) {
 	var set []rawjson.Member
 	for _, large := range []struct {
@@ -152,13 +150,13 @@ func (o RunOptions) JSON() (json.RawMessage, error) {
 	return rawjson.WithMembers(small, set...)
 }
 
-// Loss is one field of a request that an agent's dialect cannot carry exactly.
+// Loss is a request field that an agent's dialect cannot carry exactly.
 type Loss struct {
 	Field string `json:"field"`
 	Fate  Fate   `json:"fate"`
 }
 
-// Fate of a field on its way through the bridge.
+// Fate is the treatment of a field by the bridge.
 type Fate string
 
 const (
@@ -167,7 +165,7 @@ const (
 	Dropped      Fate = "dropped"
 )
 
-// Approval says when a task/step agent is stopped to ask a person.
+// Approval determines when a task/step agent is stopped for a person's approval.
 type Approval string
 
 const (
@@ -176,29 +174,29 @@ const (
 	ApprovalStep Approval = "step" // after every step that is not the last
 )
 
-// Stepping says how the steps of a task are pulled out of its run.
+// Stepping determines how the steps of a task are requested.
 type Stepping string
 
 const (
-	SteppingFree     Stepping = "free"     // the first POST starts the run, which goes on by itself
+	SteppingFree     Stepping = "free"     // the first POST starts the run, which continues by itself
 	SteppingLockstep Stepping = "lockstep" // each POST does one upstream step
 	SteppingRun      Stepping = "run"      // one step is the whole run
 )
 
-// Task is a lineage of runs: a run and its resumes and follow-ups. On the task/step side it is the task.
+// Task is a lineage of runs: a run with its resumes and follow-ups. For task/step clients it is the task.
 type Task struct {
 	Tenant, Owner   string
 	ID              string
 	ThreadID        string
 	Agent           string
 	Input           string
-	HasInput        bool            // false: the client sent null or nothing
+	HasInput        bool            // false if the client sent null or nothing
 	AdditionalInput json.RawMessage // an object, never nil
-	HandOuts        int             // how many steps were handed out; counted before an answer leaves, and not any more where it could not be written
-	Topic           bool            // made through the topic face
+	HandOuts        int             // number of delivered steps; incremented before a response, and decremented if writing fails
+	Topic           bool            // created through the topic face
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
-	Artifacts       []Artifact // where asked for
+	Artifacts       []Artifact // if requested
 }
 
 // Step is one step of a task, numbered from 1 over all its runs.
@@ -210,11 +208,11 @@ type Step struct {
 	Name             string
 	Status           StepStatus
 	Input            *string         // of the POST that fetched it
-	AdditionalInput  json.RawMessage // of that POST; nil when there was none
+	AdditionalInput  json.RawMessage // of that POST, or nil
 	Output           *string
 	AdditionalOutput json.RawMessage // an object or nil
 	Artifacts        []Artifact
-	IsLast           bool // decided by rule.StepFolder; package stepping takes it back for a follow-up run
+	IsLast           bool // set by rule.StepFolder; package stepping corrects it for a follow-up run
 	CreatedAt        time.Time
 }
 
@@ -232,16 +230,16 @@ type Artifact struct {
 	Tenant       string
 	ID           string
 	ThreadID     string
-	TaskID       string // the task that made or received it first
+	TaskID       string // the task that first created or received it
 	Path         string // canonical: relative, "/"-separated, no "." or ".." parts; see CleanPath
 	Size         int64
 	MIMEType     string
-	Sum          string // SHA-256 of the bytes, lower-case hex
+	Sum          string // lower-case hex SHA-256 of the bytes
 	AgentCreated bool
-	Brought      bool `json:",omitempty"` // it came within a state, as in a message, and not by an upload: it is there where that state is
+	Brought      bool `json:",omitempty"` // it was part of a state, as in a message, and not uploaded; it exists where that state is
 	CreatedAt    time.Time
 	ModifiedAt   time.Time
-	RemoteID     string // the agent's own id for it, last seen
+	RemoteID     string // the agent's newest id for it
 }
 
 // Item is one entry of the long-term store.
@@ -251,14 +249,14 @@ type Item struct {
 	Key                  string
 	Value                json.RawMessage // an object
 	CreatedAt, UpdatedAt time.Time
-	Expires              time.Time // zero: never
+	Expires              time.Time // zero means never
 	Score                *float64  // of a text or vector search
 }
 
-// Assistant is what clients ask for a run of: a configured agent, known by its name, or settings over one that a client
-// made, with an id of their own.
+// Assistant is a target of runs: a configured agent, identified by its name, or a client's settings for one,
+// with a separate id.
 type Assistant struct {
-	Tenant      string // of one that was made; configured agents are every tenant's
+	Tenant      string // of a created one; configured agents belong to every tenant
 	Owner       string
 	ID          string // assistant_id, a UUID
 	Graph       string // config name of the agent
@@ -268,7 +266,7 @@ type Assistant struct {
 	Config      json.RawMessage
 	Context     json.RawMessage
 	Version     int
-	Configured  bool // from the configuration: cannot be changed or deleted
+	Configured  bool // from the configuration; cannot be changed or deleted
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 	Exposes     Exposure // of the agent
@@ -285,34 +283,34 @@ type Interrupt struct {
 	Value json.RawMessage `json:"value"`
 	Task  string          `json:"task,omitempty"` // id of the state task that asks
 	NS    []string        `json:"ns,omitempty"`
-	// Within is the namespace of the graph within the agent's graph that asks, as LangGraph's checkpoint_ns; "" is the
-	// agent's graph itself, or it is not known. It may be that of a graph around the one that asks.
+	// Within is the namespace of the inner graph that asks, as LangGraph's checkpoint_ns. It is "" for the agent's
+	// graph itself, or if unknown. It may be that of a graph around the one that asks.
 	Within string `json:"within,omitempty"`
 	When   string `json:"when,omitempty"`
-	// Schema is the JSON schema of the answer, where the graph gave one (LangGraph, response_schema).
+	// Schema is the JSON schema of the answer, if the graph has one (LangGraph, response_schema).
 	Schema json.RawMessage `json:"response_schema,omitempty"`
-	// Run is the run that asked: of an open question of a thread. It is noted with the end of that run; events do not
-	// have it, nor the threads of older versions.
+	// Run is the run that asked an open question of a thread. It is set at the end of that run. Events do not have it,
+	// nor threads of older versions.
 	Run string `json:"run,omitempty"`
-	// Nameless: the agent gave the question no id. ID is the bridge's own, which the agent is not told.
+	// Nameless means that the agent gave the question no id. ID is the bridge's own, which is not sent to the agent.
 	Nameless bool `json:"nameless,omitempty"`
 }
 
-// Link is what an agent calls a thread or task of ours, and how far both sides agreed on its state (ARCHITECTURE.md,
-// "Who owns state").
+// Link has an agent's ids of a thread or task of ours, and the state on which both sides agreed (ARCHITECTURE.md, "Who
+// owns state").
 type Link struct {
 	Agent            string   `json:"agent,omitempty"`
 	TaskID           string   `json:"task_id,omitempty"`           // "" for a link of the whole thread
 	Remote           string   `json:"remote,omitempty"`            // upstream thread or task id
 	RemoteRun        string   `json:"remote_run,omitempty"`        // upstream run id, for rejoining
-	RemoteCheckpoint string   `json:"remote_checkpoint,omitempty"` // upstream head when both agreed
-	RemoteMark       string   `json:"remote_mark,omitempty"`       // by what the backend knows that head again, where it was not told its id
-	LocalCheckpoint  string   `json:"local_checkpoint,omitempty"`  // our head when both agreed
-	Undone           bool     `json:"undone,omitempty"`            // the run that left it was rolled back: the agent still has what it did
-	Profile          string   `json:"profile,omitempty"`           // what a probe found out about the server
-	Topic            string   `json:"topic,omitempty"`             // upstream topic, where it serves topics
+	RemoteCheckpoint string   `json:"remote_checkpoint,omitempty"` // upstream head at the agreement
+	RemoteMark       string   `json:"remote_mark,omitempty"`       // identifies that head for the backend if its id is unknown
+	LocalCheckpoint  string   `json:"local_checkpoint,omitempty"`  // our head at the agreement
+	Undone           bool     `json:"undone,omitempty"`            // its run was rolled back here, but not at the agent
+	Profile          string   `json:"profile,omitempty"`           // a probe's findings about the server
+	Topic            string   `json:"topic,omitempty"`             // upstream topic, if the server has topics
 	Steps            []string `json:"steps,omitempty"`             // upstream step ids logged so far, in order
 }
 
-// Agreed reports whether the run that left the link so ended with both sides holding the same state.
+// Agreed reports whether both sides held the same state after the run of the link.
 func (l Link) Agreed() bool { return l.RemoteCheckpoint != "" || l.RemoteMark != "" }

@@ -2,16 +2,16 @@ package mapping
 
 import "strings"
 
-// Nearest returns the known name that a word was probably meant to be: the same but for capitals and underscores, or at
-// most two slips away and not more than half of them. It returns "" where none is near. It is for advice; Misspelt is
-// for refusals.
+// Nearest returns the known name that was probably meant: equal except for capitals and underscores, or with at most
+// two typos that are not more than half of the word. It returns "" if there is none. It is for hints; Misspelt is for
+// refusals.
 func Nearest(word string, known []string) string {
 	return nearest(word, known, func(d int, _, k string) bool { return 2*d <= len(k) })
 }
 
-// Misspelt returns the known name that a word can only have been meant to be: a request is refused for it, so that two
-// words which are alike by chance (eventId, agent_id) must not be taken for one another. It allows one slip, in long
-// names two after an equal beginning, and a lost "_id".
+// Misspelt returns the known name of which a word can only be a misspelling. Requests are refused for it, so words that
+// are similar by chance (eventId, agent_id) must not match. It allows one typo, in long names two after an equal
+// beginning, and a lost "_id".
 func Misspelt(word string, known []string) string {
 	return nearest(word, known, func(d int, w, k string) bool {
 		w, short := bare(w), bare(k)
@@ -25,14 +25,13 @@ func Misspelt(word string, known []string) string {
 	})
 }
 
-// nearest is the first of the known names that are fewest slips, at most two, away from a word, of those that a rule
-// lets pass.
+// nearest returns the first of the known names with the fewest typos, at most two, for which pass returns true.
 func nearest(word string, known []string, pass func(slips int, word, known string) bool) string {
 	best, slips := "", 3
 	said := bare(word)
 	for _, k := range known {
 		meant := bare(k)
-		if max(len(said)-len(meant), len(meant)-len(said)) >= slips { // as many slips at least, in a word of any length
+		if max(len(said)-len(meant), len(meant)-len(said)) >= slips { // at least that many typos, in a word of any length
 			continue
 		}
 		d := editDistance(said, meant)
@@ -45,8 +44,7 @@ func nearest(word string, known []string, pass func(slips int, word, known strin
 
 func bare(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 
-// editDistance counts the slips between a and b: bytes that are inserted, dropped or replaced, and neighbours that have
-// changed places.
+// editDistance counts the typos between a and b: bytes that are inserted, dropped or replaced, and swapped neighbours.
 func editDistance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

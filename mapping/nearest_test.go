@@ -20,7 +20,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// A request is refused for a slip, and not for a name that some other program may mean.
+// A request is refused for a typo, but not for a name of another program.
 func TestMisspelt(t *testing.T) {
 	t.Parallel()
 	known := []string{"input", "assistant_id", "agent_id", "thread_id", "stream_mode", "config", "name", "status", "ids", "prefix", "namespace", "messages", "ai", "user"}
@@ -35,8 +35,8 @@ func TestMisspelt(t *testing.T) {
 	}
 }
 
-// TestALongWordIsNearNothing: names come from clients, and one may be as long as a body. Letter by letter this would
-// take more than half a minute.
+// TestALongWordIsNearNothing checks words as long as a body, which clients may send. Letter by letter this would take
+// more than half a minute.
 func TestALongWordIsNearNothing(t *testing.T) {
 	t.Parallel()
 	known := make([]string, 40)

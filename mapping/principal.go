@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Principal is the caller that a request is made for. With auth off it is the zero value, whose tenant is "".
+// Principal is the caller of a request. Without auth it is the zero value, whose tenant is "".
 type Principal struct {
 	ID     string   // key id or subject
-	Tenant string   // every row belongs to one
+	Tenant string   // every row has one
 	Agents []string // config names it may use; nil: all
-	Rights []string // nil: all that concerns its tenant; else these alone
-	Own    bool     // it sees what it has made itself, and nothing else of its tenant
-	Queue  int      // how many of its runs may wait; 0: any number
-	// Namespaces of the long-term store that it may use, each with all below it; nil: all.
+	Rights []string // nil: all that concern its tenant
+	Own    bool     // it only sees objects that it created itself
+	Queue  int      // maximum number of its waiting runs; 0 for no limit
+	// Namespaces of the long-term store that it may use, with everything below them; nil for all.
 	Namespaces [][]string
 	ReadOnly   bool // of the store
 }
@@ -31,7 +31,7 @@ func (p Principal) MayReach(namespace []string) bool {
 	return p.Namespaces == nil || slices.ContainsFunc(p.Namespaces, func(prefix []string) bool { return HasLabels(namespace, prefix) })
 }
 
-// Below returns the prefixes that the principal sees of what is below a prefix: none nested in another. nil: nothing.
+// Below returns the prefixes below prefix that the principal may use, none nested in another. nil means none.
 func (p Principal) Below(prefix []string) [][]string {
 	if p.MayReach(prefix) {
 		return [][]string{prefix}
@@ -52,8 +52,7 @@ func HasLabels(namespace, prefix []string) bool {
 	return len(namespace) >= len(prefix) && slices.Equal(namespace[:len(prefix)], prefix)
 }
 
-// Limited reports whether the principal sees a part of its tenant's threads: it may use some agents only, or sees only
-// what is its own.
+// Limited reports whether the principal only sees a part of its tenant's threads: those of some agents, or its own.
 func (p Principal) Limited() bool { return p.Agents != nil || p.Own }
 
 type principalKey struct{}
@@ -63,7 +62,7 @@ func WithPrincipal(ctx context.Context, p Principal) context.Context {
 	return context.WithValue(ctx, principalKey{}, p)
 }
 
-// PrincipalOf returns the principal ctx carries, or the zero one.
+// PrincipalOf returns the principal in ctx, or the zero value.
 func PrincipalOf(ctx context.Context) Principal {
 	p, _ := ctx.Value(principalKey{}).(Principal)
 	return p

@@ -4,7 +4,7 @@ import "context"
 
 type requestKey struct{}
 
-// WithRequestID returns a context of work done for the request that clients and logs know by an id.
+// WithRequestID returns a context for work on the request with this id.
 func WithRequestID(ctx context.Context, id string) context.Context {
 	if id == "" {
 		return ctx
@@ -12,7 +12,7 @@ func WithRequestID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, requestKey{}, id)
 }
 
-// RequestIDOf returns the id of the request that ctx belongs to; "" for none.
+// RequestIDOf returns the request id in ctx, or "".
 func RequestIDOf(ctx context.Context) string {
 	id, _ := ctx.Value(requestKey{}).(string)
 	return id

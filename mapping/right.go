@@ -2,17 +2,17 @@ package mapping
 
 import "slices"
 
-// Rights that a principal may be given. None includes another: to run an agent and read its threads later takes
-// RightRun and RightRead.
+// Rights of a principal. None includes another: to run an agent and read its threads later requires RightRun and
+// RightRead.
 const (
-	RightRun     = "run"     // to make, resume, answer and cancel runs, tasks and steps
-	RightRead    = "read"    // to read, list, search and follow what is there
+	RightRun     = "run"     // to create, resume, answer and cancel runs, tasks and steps
+	RightRead    = "read"    // to read, list, search and follow objects
 	RightWrite   = "write"   // to change threads, states, files, items, assistants and crons
-	RightAdmin   = "admin"   // to prune, to take out and remove the data of an owner, and to call an agent past the bridge
-	RightInspect = "inspect" // to look into the work of the bridge
+	RightAdmin   = "admin"   // to prune, to export and delete the data of an owner, and to call an agent directly
+	RightInspect = "inspect" // to use the inspector
 	RightMetrics = "metrics" // to read the bridge's counters, of all tenants and agents
-	// RightStore is that of a run's token, which opens the paths of the long-term store and no others. No key is given
-	// it.
+	// RightStore is the right of a run's token. It only gives access to the paths of the long-term store. Keys cannot
+	// have it.
 	RightStore = "store"
 )
 
@@ -23,8 +23,8 @@ func Rights() []string {
 
 const codeForbidden = "forbidden"
 
-// Has reports whether the principal has a right. A principal with nil Rights has all but RightMetrics, for which there
-// is MayReadMetrics.
+// Has reports whether the principal has a right. nil Rights include all except RightMetrics, for which there is
+// MayReadMetrics.
 func (p Principal) Has(right string) bool {
 	if p.Rights == nil {
 		return right != RightMetrics
@@ -32,7 +32,7 @@ func (p Principal) Has(right string) bool {
 	return slices.Contains(p.Rights, right)
 }
 
-// Need returns an error of class Forbidden, which names the right, unless the principal has all of these.
+// Need returns an error of class Forbidden that names the missing right, or nil.
 func (p Principal) Need(rights ...string) error {
 	for _, right := range rights {
 		if !p.Has(right) {
@@ -42,14 +42,14 @@ func (p Principal) Need(rights ...string) error {
 	return nil
 }
 
-// deeds are what a right allows, in words.
+// deeds describes what a right allows.
 var deeds = map[string]string{
 	RightRun: "run agents", RightRead: "read", RightWrite: "change what is stored", RightAdmin: "administer",
 	RightInspect: "inspect the bridge", RightMetrics: "read metrics",
 }
 
-// MayReadMetrics reports whether the principal may read counters, which are of all tenants and agents: it has that
-// right, or nothing confines it.
+// MayReadMetrics reports whether the principal may read counters, which cover all tenants and agents: it has that
+// right, or is not limited in any way.
 func (p Principal) MayReadMetrics() bool {
 	if p.Rights != nil {
 		return slices.Contains(p.Rights, RightMetrics)
@@ -57,8 +57,8 @@ func (p Principal) MayReadMetrics() bool {
 	return p.Tenant == "" && !p.Limited()
 }
 
-// MayPassThrough reports whether the principal may use the way straight to an agent: it has the right to administer,
-// and neither a tenant nor ownership confines it. An agent knows neither, and shows what it did for all.
+// MayPassThrough reports whether the principal may call an agent directly: it has the right to administer, and is not
+// limited by a tenant or ownership. An agent knows neither, and shows its work for all.
 func (p Principal) MayPassThrough() bool {
 	if p.Rights != nil {
 		return slices.Contains(p.Rights, RightAdmin)

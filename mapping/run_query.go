@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// RunQuery selects runs; all conditions must hold, and an empty field is none.
+// RunQuery selects runs that fulfil all of its conditions. An empty field is not a condition.
 type RunQuery struct {
 	ThreadID, TaskID string
-	// Agent is a configured agent. A caller of adapter.Runs may name one as requests do, or an assistant, which the
-	// store is asked for by Assistant.
+	// Agent is a configured agent. A caller of adapter.Runs may also name an assistant; the store expects that in
+	// Assistant.
 	Agent, Assistant string
 	Status           []RunStatus // one of these
 	Metadata         json.RawMessage
 	Owner            string // the id of the key that made it
-	// Text is looked for, in either case, in what the client sent, in the metadata, in the error of the run and in the
-	// ids of run, thread and task. What the agent said is not searched.
+	// Text is searched, without regard to case, in the client's request, in the metadata, in the error of the run and
+	// in the ids of run, thread and task. The agent's output is not searched.
 	Text string
-	// Since and Until bound when the run was made, both with the moment itself.
+	// Since and Until bound the time of creation. Both are inclusive.
 	Since, Until time.Time
-	// Before continues a list: runs that were made before that one. Zero: from the newest.
+	// Before continues a list: only runs created before that one. Zero starts with the newest.
 	Before        RunMark
 	OldestFirst   bool
-	Limit, Offset int // Limit 0: all
+	Limit, Offset int // Limit 0 means all
 }
 
-// RunMark is the place of a run in a list, which outlives the run.
+// RunMark is the position of a run in a list. It stays valid if the run is deleted.
 type RunMark struct {
 	RunID     string
 	CreatedAt time.Time

@@ -1,6 +1,6 @@
 package mapping
 
-// SortKey is what a list is sorted by. Each list has some of them, and an order of its own for the key "".
+// SortKey is the key by which a list is sorted. Each list supports some of them, and "" for its default order.
 type SortKey string
 
 const (
@@ -14,13 +14,13 @@ const (
 	SortByCreated   SortKey = "created"
 	SortByUpdated   SortKey = "updated"
 	SortByTick      SortKey = "tick"  // the next one of a cron
-	SortByScore     SortKey = "score" // how well an item fits what is searched for
+	SortByScore     SortKey = "score" // how well an item matches the query
 )
 
-// SearchBy is how a query finds items.
+// SearchBy is the method by which a query finds items.
 type SearchBy string
 
-// A query finds items by both unless it asks for one.
+// Without one of these a query uses both methods.
 const (
 	SearchByBoth    SearchBy = ""
 	SearchByMeaning SearchBy = "meaning"

@@ -5,15 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// IsText reports whether s can name something: an id, a key, a label of a namespace, a path, a media type, or whatever
-// else has a column of text in the database. That is UTF-8 without U+0000, since PostgreSQL's text holds nothing else
-// ("Character Types", "Character Set Support"). Values are no names: JSON and the bytes of files are carried as they
-// came.
+// IsText reports whether s can be a name: an id, a key, a label of a namespace, a path, a media type, or anything else
+// with a text column in the database. That is UTF-8 without U+0000, the limit of PostgreSQL's text ("Character Types",
+// "Character Set Support"). Values are not names: JSON and the bytes of files are stored verbatim.
 func IsText(s string) bool {
 	return strings.IndexByte(s, 0) < 0 && utf8.ValidString(s)
 }
 
-// ToText returns s with U+FFFD in the place of what is no text, for words that are only read.
+// ToText returns s with U+FFFD in place of invalid parts, for texts that are only displayed.
 func ToText(s string) string {
 	if IsText(s) {
 		return s
@@ -21,7 +20,7 @@ func ToText(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// CheckNames refuses an event of an agent that names something by what is no text, with an *Error of class Upstream.
+// CheckNames refuses an event of an agent with an invalid name, with an *Error of class Upstream.
 func CheckNames(ev *Event) error {
 	if l := ev.Head.Link; l != nil && !IsText(l.Remote) {
 		return badName("its thread or task")
@@ -32,7 +31,7 @@ func CheckNames(ev *Event) error {
 	return nil
 }
 
-// CheckRemote is CheckNames for the id that an agent has given a file.
+// CheckRemote is CheckNames for an agent's id of a file.
 func CheckRemote(id string) error {
 	if !IsText(id) {
 		return badName("a file")

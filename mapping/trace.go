@@ -13,18 +13,18 @@ const (
 	BaggageHeader     = "Baggage" // W3C Baggage
 )
 
-// Trace is the place of a request in a distributed trace, as its client says: the headers of W3C Trace Context, which
-// calls to agents repeat. The zero value says nothing.
+// Trace is the position of a request in a distributed trace, from the client's headers of W3C Trace Context. Calls to
+// agents repeat them. The zero value means none.
 //
-// A bridge that makes spans puts its own in the place of the client's.
+// If the bridge records spans, it replaces the client's position by its own.
 type Trace struct {
 	Parent string `json:"parent,omitempty"`
 	State  string `json:"state,omitempty"`
-	// Baggage is carried only where OTEL_PROPAGATORS asks for it.
+	// Baggage is only carried if OTEL_PROPAGATORS includes it.
 	Baggage string `json:"baggage,omitempty"`
 }
 
-// ID returns the id of the trace, for logs; "" for none.
+// ID returns the id of the trace for logs, or "".
 func (t Trace) ID() string {
 	if t.Parent == "" {
 		return ""
@@ -32,10 +32,10 @@ func (t Trace) ID() string {
 	return t.Parent[3:35]
 }
 
-// baggageMost is how long a baggage is carried at most, in bytes (W3C Baggage, section 3.3.2).
+// baggageMost is the maximum length of a baggage in bytes (W3C Baggage, section 3.3.2).
 const baggageMost = 8192
 
-// WithBaggage returns the place with the baggage of these headers. What cannot be read is left out.
+// WithBaggage returns the trace with the baggage of these headers. Unreadable parts are dropped.
 func (t Trace) WithBaggage(headers []string) Trace {
 	all := strings.Join(headers, ",")
 	if len(all) <= baggageMost && strings.IndexFunc(all, unprintable) < 0 {
@@ -53,8 +53,8 @@ func (t Trace) Tell(set func(name, value string)) {
 	}
 }
 
-// RunSpan returns the id that the span of a run has: it follows from the run's, whichever process makes the span. ""
-// for what is no id of a run.
+// RunSpan returns the id of a run's span. It is derived from the run's id, so it does not depend on the process. It is
+// "" if run is not a run's id.
 func RunSpan(run string) string {
 	if !IsUUID(run) {
 		return ""
@@ -62,8 +62,7 @@ func RunSpan(run string) string {
 	return strings.ToLower(run[19:23] + run[24:36])
 }
 
-// Place returns where a run itself is in the trace of the request that asked for it; the zero value where that is in
-// none.
+// Place returns the position of the run itself in the trace of its request, or the zero value.
 func (r *Run) Place() Trace {
 	if r.Options.Trace == nil || r.Options.Trace.Parent == "" {
 		return Trace{}
@@ -73,15 +72,15 @@ func (r *Run) Place() Trace {
 	return at
 }
 
-// traceParent is version, trace, parent and flags (W3C Trace Context, section 3.2.2). A later version may have more
-// after them.
+// traceParent matches version, trace, parent and flags (W3C Trace Context, section 3.2.2). A later version may have
+// more after them.
 var traceParent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-[ -~]{1,256})?$`)
 
-// traceStateMost is how long a tracestate may be; the document has 512 carried at least.
+// traceStateMost is the maximum length of a tracestate. The document requires at least 512.
 const traceStateMost = 1024
 
-// ReadTrace reads the two headers. What is not as the document has it is left out, a state with a parent that is: it
-// would be of no use.
+// ReadTrace reads the two headers. Invalid ones are dropped. An invalid parent also drops the state, which would be
+// useless.
 func ReadTrace(parent, state string) (t Trace) {
 	if !traceParent.MatchString(parent) || strings.HasPrefix(parent, "ff") || len(parent) > 55 && strings.HasPrefix(parent, "00") ||
 		parent[3:35] == strings.Repeat("0", 32) || parent[36:52] == strings.Repeat("0", 16) {
@@ -98,7 +97,7 @@ func unprintable(c rune) bool { return c < ' ' && c != '\t' || c > '~' }
 
 type traceKey struct{}
 
-// WithTrace returns a context of work done for a request with this place.
+// WithTrace returns a context for work on a request with this position.
 func WithTrace(ctx context.Context, t Trace) context.Context {
 	if t.Parent == "" {
 		return ctx
@@ -106,7 +105,7 @@ func WithTrace(ctx context.Context, t Trace) context.Context {
 	return context.WithValue(ctx, traceKey{}, t)
 }
 
-// TraceOf returns the place that ctx carries; the zero value for none.
+// TraceOf returns the position in ctx, or the zero value.
 func TraceOf(ctx context.Context) Trace {
 	t, _ := ctx.Value(traceKey{}).(Trace)
 	return t

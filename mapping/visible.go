@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Visible returns text in which what acts on a terminal is escaped as JSON does it, but for line ends and tabs. What
-// was JSON still is, and means the same. Text that is plain already is not copied.
+// Visible escapes characters that act on a terminal, except line ends and tabs, in the way of JSON. JSON stays JSON
+// with the same meaning. Plain text is not copied.
 func Visible(b []byte) []byte {
 	if isPlain(b) {
 		return b
@@ -29,8 +29,7 @@ func Visible(b []byte) []byte {
 	return out.Bytes()
 }
 
-// isPlain reports whether b is ASCII that is shown as it is. Nearly all that is logged is, and is looked at byte by
-// byte and not copied.
+// isPlain reports whether b is printable ASCII. Nearly all log lines are, so this check is byte by byte without a copy.
 func isPlain(b []byte) bool {
 	for _, c := range b {
 		if (c < ' ' || c > '~') && c != '\n' && c != '\t' {
@@ -40,8 +39,8 @@ func isPlain(b []byte) bool {
 	return true
 }
 
-// acts reports whether a terminal does something else with a character than to show it: control characters (C0, DEL,
-// C1), other line ends, and what turns the direction of a text so that it reads as another one (Unicode TR9, section
+// acts reports whether a terminal interprets a character instead of printing it: control characters (C0, DEL, C1),
+// other line ends, and characters that change the direction of text and thereby its appearance (Unicode TR9, section
 // 2).
 func acts(r rune) bool {
 	switch {

@@ -83,8 +83,8 @@ together with the configuration; use schema after an upgrade.`,
 	}
 }
 
-// starter is the file for the given agents, checked as serve would. Its first line names the schema's file for editors;
-// "" is none.
+// starter returns the file for the given agents, checked in the same way as by serve. Its first line names the schema's
+// file for editors, unless that is "".
 func starter(flags []string, schema string) ([]byte, error) {
 	type agent struct{ Name, URL string }
 	var list []agent
@@ -121,7 +121,7 @@ func writeNew(file string, content []byte, force bool) error {
 	if force {
 		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	}
-	f, err := os.OpenFile(file, how, 0o600) // it may come to hold secrets
+	f, err := os.OpenFile(file, how, 0o600) // it may contain secrets later
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s is there already; name another with --config, or write over it with --force", file)
 	}

@@ -1,8 +1,8 @@
-// Command apbridge is a reverse proxy and adapter between agents and the clients that want to use them: it speaks
-// threads and runs (LangChain Agent Protocol, LangGraph Server) and tasks and steps (Agent Protocol v1) on both sides.
+// Command apbridge is a reverse proxy and adapter between agents and clients. On both sides it speaks threads and runs
+// (LangChain Agent Protocol, LangGraph Server) and tasks and steps (Agent Protocol v1).
 //
-// This package has the command line; each command is a package below internal/command. The program that they start, and
-// the table of its dialects, is package internal/bridge.
+// This package has the command line; each command is a package below internal/command. Package internal/bridge
+// assembles the program that they start, and has the table of its dialects.
 package main
 
 import (
@@ -32,11 +32,11 @@ func main() {
 	os.Exit(p.run(ctx, os.Args[1:]))
 }
 
-// bounce is how soon a second signal still belongs to the first: some supervisors signal a process and then its whole
-// group.
+// bounce is the time within which a second signal belongs to the first. Some supervisors signal a process and then its
+// whole group.
 const bounce = 500 * time.Millisecond
 
-// awaitStop calls stop at the first signal and returns the second one, which means: at once.
+// awaitStop calls stop at the first signal and returns the second one, at which the process exits at once.
 func awaitStop(signals <-chan os.Signal, stop func()) os.Signal {
 	<-signals
 	stop()
@@ -49,7 +49,7 @@ func awaitStop(signals <-chan os.Signal, stop func()) os.Signal {
 	return nil
 }
 
-// stopAtOnce prints what a second signal leaves behind; the result is the exit code.
+// stopAtOnce prints the consequences of a second signal, and returns the exit code.
 func stopAtOnce(s os.Signal, w io.Writer) int {
 	fmt.Fprintln(w, "apbridge: stopped at once. Runs under way are taken up by the next apbridge serve over the same database.")
 	if s == os.Interrupt {
@@ -58,12 +58,12 @@ func stopAtOnce(s os.Signal, w io.Writer) int {
 	return 1
 }
 
-// program is the process with the commands.
+// program has the commands and their process.
 type program struct{ console.Process }
 
-// run executes a command line and returns the exit code: 0, 1 for what failed, 2 for a command line or a configuration
-// that is wrong, 130 for what ctx interrupted, and what a command says of itself as ended. It returns soon after ctx
-// ends; commands that serve drain first, and succeed.
+// run executes a command line and returns the exit code: 0, 1 for a failure, 2 for a wrong command line or
+// configuration, 130 for an interruption by ctx, and a command's own code as console.Ended. It returns soon after ctx
+// ends. Commands that serve drain first, and succeed.
 func (p *program) run(ctx context.Context, args []string) int {
 	p.Args = args
 	root := p.root()

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// packaging is the command that packages are made with. What it needs stays out of the binary that is installed.
+// packaging returns the command for building packages. The installed binary does not contain its dependencies.
 func (p *program) packaging() []*cobra.Command {
 	return []*cobra.Command{{
 		Use:   "man FOLDER",
@@ -25,7 +25,7 @@ date, or that of $SOURCE_DATE_EPOCH in seconds since 1970.`,
 			if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
 				return console.Misuse(fmt.Sprintf("there is no folder %s; make it first", args[0]))
 			}
-			cmd.Root().DisableAutoGenTag = true // it would name the day
+			cmd.Root().DisableAutoGenTag = true // it would contain the date
 			return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Section: "1", Source: "apbridge", Manual: "apbridge"}, args[0])
 		},
 	}}

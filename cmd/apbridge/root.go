@@ -47,14 +47,14 @@ Start with "apbridge demo", which needs no agent and no configuration.`,
 	root.AddCommand(p.versionCommand())
 	root.AddCommand(p.packaging()...)
 	root.SetVersionTemplate(builtFrom())
-	root.SetOut(p.Out) // before the completion command, which remembers it
+	root.SetOut(p.Out) // before the completion command, which stores it
 	root.SetErr(p.Err)
 	strictCompletion(root)
 	console.Strict(root)
 	return root
 }
 
-// addGroup adds commands that the help lists together, below the title.
+// addGroup adds commands to a group of the help with a title.
 func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
 	root.AddGroup(&cobra.Group{ID: title, Title: title})
 	for _, cmd := range commands {
@@ -63,8 +63,8 @@ func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
 	root.AddCommand(commands...)
 }
 
-// strictCompletion makes the completion command that cobra adds refuse a shell it does not know: by itself it would
-// print its help and exit with 0, and an installation that redirects the output would not notice.
+// strictCompletion makes cobra's completion command refuse an unknown shell. Otherwise it prints its help and exits
+// with 0, which an installation that redirects the output would not notice.
 func strictCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {

@@ -21,7 +21,7 @@ func (p *program) versionCommand() *cobra.Command {
 	}
 }
 
-// builtFrom is what "version" and --version print.
+// builtFrom returns the output of "version" and --version.
 func builtFrom() string {
 	revision, modified := bridge.BuildSetting("vcs.revision"), ""
 	if revision == "" {

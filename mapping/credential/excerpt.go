@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Excerpt returns the beginning of a text for a message or a log: at most so many characters on one line, without
-// control characters. Credentials are taken out before it is cut, as none is known by its half.
+// Excerpt returns the beginning of a text for a message or a log: at most most characters on one line, without control
+// characters. Credentials are removed before it is cut, because a part of one would not be recognised.
 func (s Set) Excerpt(text string, most int) string {
 	text = s.line(text)
 	if utf8.RuneCountInString(text) <= most {
@@ -25,7 +25,7 @@ func (s Set) Ending(text string, most int) string {
 	return text
 }
 
-// line is a text on one line. Blanks within a credential may be folded, so it is hidden before and after.
+// line returns a text on one line. Blanks within a credential may be folded, so it is hidden before and after.
 func (s Set) line(text string) string {
 	text = s.Hide(strings.ToValidUTF8(text, "\uFFFD"))
 	return s.Hide(strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " "))

@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	maxTexts  = 10     // texts within texts that are decoded
-	maxNested = 10_000 // objects and arrays within one another
+	maxTexts  = 10     // decoded texts within texts
+	maxNested = 10_000 // nested objects and arrays
 )
 
-// finder finds credentials in a text. It reads JSON wherever it begins, also JSON that breaks off, and never reads a
-// byte more than a few times.
+// finder finds credentials in a text. It reads JSON anywhere in it, even if it is cut off, and reads each byte only a
+// few times.
 type finder struct {
 	known   Set
 	b       []byte
-	texts   int // that this one is in
+	texts   int // number of texts around this one
 	found   []span
-	strings int // strings of JSON so far
+	strings int // JSON strings so far
 	ahead   ahead
 }
 
-// find returns the credentials in a text that stands in so many other texts.
+// find returns the credentials in a text that is nested in this many other texts.
 func (s Set) find(b []byte, texts int) []span {
 	f := finder{known: s, b: b, texts: texts}
 	for _, c := range s {
@@ -41,7 +41,7 @@ func (s Set) find(b []byte, texts int) []span {
 	return f.found
 }
 
-// hide notes that b[from:to] is a credential, and returns its end.
+// hide records that b[from:to] is a credential, and returns its end.
 func (f *finder) hide(from, to int) int {
 	if from < to && string(f.b[from:to]) != HiddenText {
 		f.found = append(f.found, span{from, to, HiddenText})
@@ -49,9 +49,9 @@ func (f *finder) hide(from, to int) int {
 	return to
 }
 
-// all looks through the text: JSON as JSON, and what is between as words.
+// all scans the text: JSON as JSON, and the rest as words.
 func (f *finder) all() {
-	start, i := 0, 0 // of the words that are not looked through yet
+	start, i := 0, 0 // beginning of the words that were not scanned yet
 	for i < len(f.b) {
 		var end int
 		seen := f.strings
@@ -71,8 +71,8 @@ func (f *finder) all() {
 	f.text(start, len(f.b))
 }
 
-// quoted reads what begins with the quote at i outside of objects and arrays: a member, whose object began before the
-// text or in another line, or a text with JSON in it. Any other quote is one of a sentence.
+// quoted scans from the quote at i, outside of objects and arrays. It may begin a member of an object that began
+// earlier, or a text with JSON in it. Any other quote belongs to a sentence.
 func (f *finder) quoted(i int) (end int) {
 	if i > 0 && f.b[i-1] == '\\' {
 		return i + 1
@@ -98,8 +98,8 @@ func (f *finder) quoted(i int) (end int) {
 	return i + 1
 }
 
-// value reads the value of JSON at i. If it is not whole, it returns where the reading ended: at the first byte that is
-// no JSON, or in front of the text of a string that is not closed.
+// value scans the JSON value at i. If it is incomplete, it returns the end of the readable part: the first invalid
+// byte, or the beginning of the text of an unclosed string.
 func (f *finder) value(i int, how secrecy, nested int) (end int, ok bool) {
 	if i >= len(f.b) || nested > maxNested {
 		return i, false
@@ -132,7 +132,7 @@ func (f *finder) value(i int, how secrecy, nested int) (end int, ok bool) {
 	return i, false
 }
 
-// valueOf is value for that of a member.
+// valueOf is value for the value of a member.
 func (f *finder) valueOf(member string, i int, how secrecy, nested int) (end int, ok bool) {
 	if listsNames(member) && i < len(f.b) && f.b[i] == '[' {
 		return f.array(i, how, nested, false)
@@ -157,7 +157,7 @@ func (s Set) isIn(b []byte) bool {
 	return false
 }
 
-// array reads the array at i. Two strings in it are a name and its value if they may be a pair, as in lists of headers.
+// array scans the array at i. Two strings in it are a name and its value if mayBePair is set, as in lists of headers.
 func (f *finder) array(i int, how secrecy, nested int, mayBePair bool) (end int, ok bool) {
 	i = skip(f.b, i+1, isBlank)
 	if i < len(f.b) && f.b[i] == ']' {
@@ -179,8 +179,8 @@ func (f *finder) array(i int, how secrecy, nested int, mayBePair bool) (end int,
 	}
 }
 
-// secrecyInPair classifies the second element of an array by the first one. It is open if they are not two strings, or
-// if more follow.
+// secrecyInPair classifies the second element of an array by the first one. The result is open unless there are exactly
+// two strings.
 func (f *finder) secrecyInPair(first, second int) secrecy {
 	if second >= len(f.b) || f.b[first] != '"' || f.b[second] != '"' {
 		return open
@@ -213,10 +213,10 @@ func (f *finder) object(i int, how secrecy, nested int) (end int, ok bool) {
 	}
 }
 
-// pair is an object that has a name and a value, as lists of headers do.
+// pair is an object with a name and a value, as in lists of headers.
 type pair struct {
-	secret   bool // by its name
-	from, to int  // of the value's text
+	secret   bool // according to its name
+	from, to int  // bounds of the value's text
 }
 
 func (f *finder) member(i int, how secrecy, nested int, p *pair) (end int, ok bool) {
@@ -250,7 +250,7 @@ func (f *finder) member(i int, how secrecy, nested int, p *pair) (end int, ok bo
 	return end, ok
 }
 
-// next goes from behind an element or a member to the next one, or behind the closing bracket.
+// next moves from the end of an element or member to the next one, or past the closing bracket.
 func (f *finder) next(i int, closing byte) (at int, done, ok bool) {
 	if i = skip(f.b, i, isBlank); i >= len(f.b) {
 		return i, false, false
@@ -264,8 +264,8 @@ func (f *finder) next(i int, closing byte) (at int, done, ok bool) {
 	return i, false, false
 }
 
-// endOfString returns the index behind the string at i. A string that is not closed ends before a line break or at the
-// end of the text.
+// endOfString returns the index after the string at i. An unclosed string ends before a line break or at the end of the
+// text.
 func endOfString(b []byte, i int) (end int, closed bool) {
 	quote := b[i]
 	for i++; i < len(b); i++ {
@@ -281,7 +281,7 @@ func endOfString(b []byte, i int) (end int, closed bool) {
 	return len(b), false
 }
 
-// leaf looks through the text of a string of JSON.
+// leaf scans the text of a JSON string.
 func (f *finder) leaf(from, to int, how secrecy) {
 	switch {
 	case how == secret, how == perhaps && longEnough([]byte(f.decoded(from, to))):
@@ -293,7 +293,7 @@ func (f *finder) leaf(from, to int, how secrecy) {
 	}
 }
 
-// decoded is the text of a string of JSON.
+// decoded returns the text of a JSON string.
 func (f *finder) decoded(from, to int) string {
 	if bytes.IndexByte(f.b[from:to], '\\') < 0 {
 		return string(f.b[from:to])
@@ -301,13 +301,13 @@ func (f *finder) decoded(from, to int) string {
 	return string(decode(f.b[from:to]))
 }
 
-// within decodes the text of a string of JSON and looks through it.
+// within decodes the text of a JSON string and scans it.
 func (f *finder) within(from, to int) {
 	if f.texts == maxTexts {
 		return
 	}
 	found := merge(f.known.find(decode(f.b[from:to]), f.texts+1))
-	raw, at, i := f.b[from:to], 0, 0 // i is the place in the text of at in raw
+	raw, at, i := f.b[from:to], 0, 0 // i is the index in the text of at in raw
 	for _, s := range found {
 		for at < len(raw) {
 			size, width := unit(raw[at:])
@@ -321,12 +321,12 @@ func (f *finder) within(from, to int) {
 			size, width := unit(raw[at:])
 			at, i = at+size, i+width
 		}
-		by, _ := json.Marshal(s.by) // a string without what could fail
+		by, _ := json.Marshal(s.by) // a string, which cannot fail
 		f.found = append(f.found, span{begin, from + at, string(by[1 : len(by)-1])})
 	}
 }
 
-// decode decodes the text of a string of JSON. What is no escape stays.
+// decode decodes the text of a JSON string. Invalid escapes stay.
 func decode(raw []byte) []byte {
 	out := make([]byte, 0, len(raw))
 	for len(raw) > 0 {
@@ -337,8 +337,8 @@ func decode(raw []byte) []byte {
 	return out
 }
 
-// unit returns the length of the first byte or escape of raw, and of what it stands for. Two escapes may be one
-// character.
+// unit returns the length of the first byte or escape of raw, and the length of its decoded form. Two escapes may be
+// one character.
 func unit(raw []byte) (size, width int) {
 	if raw[0] != '\\' || len(raw) == 1 {
 		return 1, 1
@@ -364,7 +364,7 @@ func appendUnit(out, raw []byte) []byte {
 	return utf8.AppendRune(out, r)
 }
 
-// escapedRune reads an escape with u, or two that are one character; size is 0 if there is none.
+// escapedRune reads an escape with u, or two that are one character. size is 0 if there is none.
 func escapedRune(raw []byte) (r rune, size int) {
 	r, ok := hexRune(raw)
 	if !ok {

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// form is how a provider's keys look: the prefix, and the least number of further bytes. A digit must be among them,
-// since the same prefix may begin an ordinary word.
+// form is the form of a provider's keys: the prefix and the minimum number of further bytes. A key must contain a
+// digit, because the prefix may begin an ordinary word.
 type form struct {
 	prefix string
 	least  int
 }
 
-const maxKey = 128 // bytes of a key in which a digit must be
+const maxKey = 128 // number of bytes in which there must be a digit
 
 // forms are those of providers of models and tools, code hosts and clouds, from their documentation.
 var forms = []form{
@@ -24,7 +24,7 @@ var forms = []form{
 	{"dop_v1_", 30}, {"dckr_pat_", 16}, {"SG.", 30},
 }
 
-// formsByFirst are the forms by their first byte.
+// formsByFirst has the forms by their first byte.
 var formsByFirst = func() (by [256][]form) {
 	for _, f := range forms {
 		by[f.prefix[0]] = append(by[f.prefix[0]], f)
@@ -32,8 +32,8 @@ var formsByFirst = func() (by [256][]form) {
 	return by
 }()
 
-// formed returns the bounds of the credential that begins at i by its form alone; end is 0 if there is none. For
-// "Bearer" and "Basic" it is the word behind.
+// formed returns the bounds of the credential that begins at i according to its form. end is 0 if there is none. For
+// "Bearer" and "Basic" it is the next word.
 func formed(b []byte, i int) (from, end int) {
 	rest := b[i:]
 	switch b[i] {
@@ -64,7 +64,7 @@ func formed(b []byte, i int) (from, end int) {
 	return 0, 0
 }
 
-// runToken returns the end of a token of a run, whose prefix ends at i; 0 if nothing follows.
+// runToken returns the end of a run's token, whose prefix ends at i, or 0 if nothing follows.
 func runToken(b []byte, i int) int {
 	end := skip(b, i, isWordByte)
 	if end == i {
@@ -76,7 +76,7 @@ func runToken(b []byte, i int) int {
 	return end
 }
 
-// webToken returns the end of the JSON Web Token at i (RFC 7519); 0 if there is none.
+// webToken returns the end of the JSON Web Token at i (RFC 7519), or 0.
 func webToken(b []byte, i int) int {
 	const leastPart = 8
 	for part := range 3 {
@@ -89,8 +89,7 @@ func webToken(b []byte, i int) int {
 	return i - 1
 }
 
-// privateKey returns the end of the private key at i in the textual encoding of RFC 7468, which may have been cut off;
-// 0 if there is none.
+// privateKey returns the end of the private key at i in the textual encoding of RFC 7468, which may be cut off, or 0.
 func privateKey(b []byte, i int) int {
 	const begin, label, dashes = "-----BEGIN ", "PRIVATE KEY", "-----"
 	if !bytes.HasPrefix(b[i:], []byte(begin)) {
@@ -116,7 +115,7 @@ func privateKey(b []byte, i int) int {
 	return end
 }
 
-// schemed returns the bounds of the word behind "Bearer" or "Basic" (RFC 9110, section 11.4) at i; end is 0 if it is an
+// schemed returns the bounds of the word after "Bearer" or "Basic" (RFC 9110, section 11.4) at i. end is 0 if it is an
 // ordinary word.
 func schemed(b []byte, i int) (from, end int) {
 	const least = 12
@@ -133,7 +132,7 @@ func schemed(b []byte, i int) (from, end int) {
 	return from, end
 }
 
-// skip returns the index of the first byte from i on that is not one of those.
+// skip returns the index of the first byte from i on for which is returns false.
 func skip(b []byte, i int, is func(byte) bool) int {
 	for i < len(b) && is(b[i]) {
 		i++

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// RunTokenPrefix begins each token that an agent is given for a run, so that it is told from a key.
+// RunTokenPrefix begins each token that an agent receives for a run, and distinguishes it from a key.
 const RunTokenPrefix = "apbridge-run_"
 
-// HiddenText stands for a credential that was taken out of a text.
+// HiddenText replaces a credential.
 const HiddenText = "[hidden]"
 
-// Hide returns a text with HiddenText in the place of each credential: those of the Set, tokens of runs, values that
-// their names call credentials, passwords of URLs, and keys in the form of a known provider. JSON is read wherever it
-// stands in the text, and so are texts within it. All other bytes stay as they are, and JSON stays JSON.
+// Hide replaces each credential in a text by HiddenText: those of the Set, tokens of runs, values with the names of
+// credentials, passwords of URLs, and keys in the form of a known provider. It reads JSON anywhere in the text, and
+// texts within it. All other bytes stay as they are, and JSON stays JSON.
 func (s Set) Hide(text string) string {
 	if found := s.find([]byte(text), 0); len(found) > 0 {
 		return string(replace([]byte(text), found))
@@ -30,7 +30,7 @@ func (s Set) HideBytes(b []byte) []byte {
 	return b
 }
 
-// HideRunTokens takes tokens of runs out of a text, whole ones and such that are cut off.
+// HideRunTokens removes tokens of runs from a text, even if they are cut off.
 func HideRunTokens(text []byte) []byte {
 	var found []span
 	for at := 0; ; {
@@ -50,13 +50,13 @@ func HideRunTokens(text []byte) []byte {
 	return replace(text, found)
 }
 
-// span is a part of a text that is replaced. In JSON, by has the quotes that a number needs to become a string.
+// span is a part of a text that is replaced. In JSON, by includes the quotes that turn a number into a string.
 type span struct {
 	from, to int
 	by       string
 }
 
-// replace returns text with each span replaced. Spans that overlap become one.
+// replace returns text with each span replaced. Overlapping spans become one.
 func replace(text []byte, spans []span) []byte {
 	out, at := make([]byte, 0, len(text)), 0
 	for _, s := range merge(spans) {
@@ -66,7 +66,7 @@ func replace(text []byte, spans []span) []byte {
 	return append(out, text[at:]...)
 }
 
-// merge sorts spans and joins those that overlap.
+// merge sorts spans and joins overlapping ones.
 func merge(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to), cmp.Compare(len(b.by), len(a.by)))

@@ -13,7 +13,7 @@ import (
 
 func hide(text string) string { return string(credential.Set(nil).HideBytes([]byte(text))) }
 
-// hideTwice reports a text that hiding changes again.
+// hideTwice reports a text that changes when it is hidden again.
 func hideTwice(t *testing.T, text string) string {
 	t.Helper()
 	once := hide(text)
@@ -23,7 +23,7 @@ func hideTwice(t *testing.T, text string) string {
 	return once
 }
 
-// TestCredentialsAreHidden: the value is, and what stands around it is not.
+// TestCredentialsAreHidden checks that only the values are hidden.
 func TestCredentialsAreHidden(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -120,7 +120,7 @@ func TestCredentialsAreHidden(t *testing.T) {
 	}
 }
 
-// TestWordsAreNotHidden: what only looks like the name or the form of a credential stays.
+// TestWordsAreNotHidden checks texts that look like the name or the form of a credential.
 func TestWordsAreNotHidden(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -140,8 +140,7 @@ func TestWordsAreNotHidden(t *testing.T) {
 	}
 }
 
-// TestKnownCredentialsAreHiddenInEverySpelling: also in JSON whose escapes are not the usual ones, in a text within it,
-// and as a number.
+// TestKnownCredentialsAreHiddenInEverySpelling includes JSON with unusual escapes, texts within it, and numbers.
 func TestKnownCredentialsAreHiddenInEverySpelling(t *testing.T) {
 	t.Parallel()
 	s := credential.SetOf(`a"b-mark`, "4711081547")
@@ -158,7 +157,8 @@ func TestKnownCredentialsAreHiddenInEverySpelling(t *testing.T) {
 	}
 }
 
-// TestLongTextsTakeLinearTime: no text is read again for each of its brackets, quotes, escapes, signs or prefixes.
+// TestLongTextsTakeLinearTime checks that no text is read again for each of its brackets, quotes, escapes, separators
+// or prefixes.
 func TestLongTextsTakeLinearTime(t *testing.T) {
 	t.Parallel()
 	const size, most = 1 << 19, 5 * time.Second // each takes less than a tenth of that
@@ -176,8 +176,8 @@ func TestLongTextsTakeLinearTime(t *testing.T) {
 	}
 }
 
-// FuzzHide: JSON stays JSON of the same form, all that is not hidden stays, and hiding twice is hiding once. A
-// credential is found in whatever JSON it stands, and in a text within that.
+// FuzzHide checks that JSON stays JSON of the same form, that other parts are unchanged, and that hiding is idempotent.
+// A credential is found in any JSON, and in texts within it.
 func FuzzHide(f *testing.F) {
 	for _, text := range []string{
 		`{"api_key":"mark","n":1.50}`, `{"args":"{\"password\":12}"}`, "data: {\"a\":\"b\"}\n", `http://u:p@h?token=x`, `{'a': 'b'}`, "x: [1, \"a\\u0022\"]", `"\ud800"`,
@@ -209,7 +209,7 @@ func quoted(text string) []byte {
 	return b
 }
 
-// sameForm compares what two values are made of. A name, a text or a number may be hidden in the second.
+// sameForm compares the structure of two values. A name, a text or a number may be hidden in the second.
 func sameForm(t *testing.T, a, b any) {
 	t.Helper()
 	switch x := a.(type) {

@@ -6,30 +6,30 @@ import (
 	"strings"
 )
 
-// secrecy is how much a name says about its value.
+// secrecy is the degree to which a name marks its value as a credential.
 type secrecy int
 
 const (
 	open secrecy = iota
-	// perhaps is for names that end with token or secret and have no other hint. The value may be a word that a model
-	// said or a mark of its language (<|…|>), so it is hidden only if it has the length of a credential and no space.
+	// perhaps is for names that end with token or secret without another hint. The value may be a word of a model or a
+	// mark of its language (<|…|>), so it is hidden only if it is as long as a credential and has no space.
 	perhaps
 	secret
 )
 
 const (
 	maxName     = 64 // bytes; a longer name is a sentence
-	leastUnsure = 16 // bytes of a value whose name is unsure, and of one behind a colon in a sentence less
+	leastUnsure = 16 // minimum bytes of a value with an uncertain name, or after a colon in a sentence less
 	leastWord   = 6
 )
 
-// endings are those of names whose values are credentials, in lower case and without separators.
+// endings end the names of credentials, in lower case and without separators.
 var endings = []string{
 	"apikey", "accesstoken", "refreshtoken", "authtoken", "sessiontoken", "bearertoken", "securitytoken", "clientsecret", "secretkey",
 	"privatekey", "accesskey", "accountkey", "subscriptionkey", "signingkey", "encryptionkey", "masterkey", "authkey", "privatekeypem", "password", "passwd", "passphrase", "passcode",
 }
 
-// wholeNames are names whose values are credentials only if they are the whole name.
+// wholeNames are names of credentials only as a whole.
 var wholeNames = []string{"authorization", "proxyauthorization", "cookie", "cookies", "setcookie", "setcookies", "credentials", "pwd", "jwt", "idtoken"}
 
 // secrecyOf classifies the value of a member, header or variable by its name.
@@ -38,7 +38,7 @@ func secrecyOf(name string) secrecy {
 		return open
 	}
 	lower := strings.ToLower(name)
-	switch lower[max(0, len(lower)-3):] { // most names end otherwise
+	switch lower[max(0, len(lower)-3):] { // most names end differently
 	case "key", "ken", "ret", "ord", "swd", "ase", "ion", "kie", "ies", "pwd", "jwt", "pem", "ode", "als":
 	default:
 		return open
@@ -71,8 +71,7 @@ func isSecretParameter(name string) bool {
 	return secrecyOf(name) == secret || strings.HasSuffix(strings.ToLower(name), "signature")
 }
 
-// describes reports whether a member of an object says something about a value and is not one: members of JSON Schema
-// and the names of cookies.
+// describes reports whether a member of an object describes a value: members of JSON Schema and the names of cookies.
 func describes(name string) bool {
 	switch name {
 	case "type", "title", "description", "format", "$ref", "pattern", "required", "minLength", "maxLength", "name", "in":
@@ -81,10 +80,10 @@ func describes(name string) bool {
 	return false
 }
 
-// listsNames reports whether a member of JSON Schema holds names or words, so that two of them are no pair.
+// listsNames reports whether a member of JSON Schema has names or words, so that two of them are not a pair.
 func listsNames(member string) bool { return member == "required" || member == "enum" }
 
-// named reports whether a member of an object has the name of what its member "value" holds, as in lists of headers.
+// named reports whether a member of an object names the value in its member "value", as in lists of headers.
 func named(member string) bool {
 	switch member {
 	case "name", "Name", "key", "Key", "header":
@@ -93,7 +92,7 @@ func named(member string) bool {
 	return false
 }
 
-// longEnough reports whether a value whose name is unsure is taken for a credential.
+// longEnough reports whether a value with an uncertain name counts as a credential.
 func longEnough(value []byte) bool {
 	return len(value) > leastUnsure && value[0] != '<' && !slices.ContainsFunc(value, isBlank)
 }

@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// least is how long a text has to be to be taken for a credential: shorter ones are parts of words.
+// least is the minimum length of a credential. Shorter texts would match parts of words.
 const least = 4
 
-// Set are known credentials in every spelling in which a peer may say them again, longest first: none is left over as a
-// part of another. The zero Set knows none. Safe for concurrent use.
+// Set has known credentials in every spelling that a peer may use, longest first, because one may be a part of another.
+// The zero Set has none. Safe for concurrent use.
 type Set []string
 
-// SetOf makes the Set of credentials. Those shorter than 4 bytes are left out.
+// SetOf returns the Set of credentials. Those shorter than 4 bytes are ignored.
 func SetOf(credentials ...string) Set {
 	var s Set
 	for _, c := range credentials {
@@ -29,8 +29,8 @@ func SetOf(credentials ...string) Set {
 	return slices.Compact(s)
 }
 
-// InHeader returns the credentials in a field of a request: its value, what follows the scheme, the password of a Basic
-// one (RFC 7617) and the values of cookies.
+// InHeader returns the credentials in a header field of a request: its value, the part after the scheme, the password
+// of Basic (RFC 7617) and the values of cookies.
 func InHeader(name, value string) []string {
 	list := []string{value}
 	scheme, rest, ok := strings.Cut(value, " ")
@@ -50,7 +50,7 @@ func InHeader(name, value string) []string {
 	return list
 }
 
-// InURL returns the password of a URL; "" if it has none.
+// InURL returns the password of a URL, or "".
 func InURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -60,7 +60,7 @@ func InURL(text string) string {
 	return password
 }
 
-// spellings are a text as it is, in a URL, in HTML and in JSON.
+// spellings returns a text verbatim, and as in a URL, in HTML and in JSON.
 func spellings(text string) []string {
 	text = strings.TrimSpace(text)
 	list := []string{text, url.QueryEscape(text), url.PathEscape(text), html.EscapeString(text)}
@@ -76,7 +76,7 @@ func spellings(text string) []string {
 	return list
 }
 
-// HideKnown returns b, which it does not change, without the credentials of the Set. It leaves all others.
+// HideKnown returns b without the credentials of the Set, and with all others. It does not change b.
 func (s Set) HideKnown(b []byte) []byte {
 	for _, c := range s {
 		if bytes.Contains(b, []byte(c)) {
@@ -86,7 +86,7 @@ func (s Set) HideKnown(b []byte) []byte {
 	return b
 }
 
-// WithoutHalf returns a text that was cut off somewhere, without the beginning of a credential at its end.
+// WithoutHalf returns a text that was cut off, without the beginning of a credential at its end.
 func (s Set) WithoutHalf(b []byte) []byte {
 	longest := 0
 	for _, c := range s {

@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/credential"
 )
 
-// A header is known by its parts, in every spelling, longest first, and by no short word.
+// A header's credentials are its parts, in every spelling, longest first, without short words.
 func TestSet(t *testing.T) {
 	t.Parallel()
 	var all []string
@@ -40,7 +40,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// No cut shows a part of a credential, wherever it falls, at either end.
+// No cut shows a part of a credential, at any position and either end.
 func TestCuts(t *testing.T) {
 	t.Parallel()
 	const key = "qzxjkvbw-QZXJKVBW"

@@ -7,12 +7,12 @@ import (
 
 const (
 	maxWord    = 1 << 10 // bytes of the authority of a URL
-	maxSlashed = 128     // bytes of a password behind its first slash
+	maxSlashed = 128     // bytes of a password after its first slash
 	maxBlanks  = 8
 )
 
-// text looks through b[from:to], which is no JSON. If it has escapes as of a text within JSON, the text is decoded and
-// looked through again.
+// text scans b[from:to], which is not JSON. If it has escapes like those of a text within JSON, it is decoded and
+// scanned again.
 func (f *finder) text(from, to int) {
 	f.words(from, to)
 	part := f.b[from:to]
@@ -21,15 +21,15 @@ func (f *finder) text(from, to int) {
 	}
 }
 
-// ahead is how far words has looked ahead, so that a long word or line is not read again for each sign in it.
+// ahead caches how far words has looked ahead, so that a long word or line is not read again for each separator in it.
 type ahead struct {
-	word  int // end of the last word that was a value
-	digit int // index of the last digit in that word; -1 if there is none
-	line  int // end of the last line of cookies that has no sign =
+	word  int // end of the last word that was scanned as a value
+	digit int // index of the last digit in that word, or -1
+	line  int // end of the last line of cookies without =
 }
 
-// words finds the credentials in b[from:to] that one can see without decoding it. The functions that it calls return
-// the end of what they hid, or 0.
+// words finds the credentials in b[from:to] that are visible without decoding. The functions that it calls return the
+// end of the hidden part, or 0.
 func (f *finder) words(from, to int) {
 	f.ahead = ahead{}
 	b := f.b[:to]
@@ -50,7 +50,7 @@ func (f *finder) words(from, to int) {
 	}
 }
 
-// slashes returns the index behind the two slashes at i, which JSON may escape; 0 if there are none.
+// slashes returns the index after the two slashes at i, which JSON may escape, or 0.
 func slashes(b []byte, i int) int {
 	for range 2 {
 		if i < len(b) && b[i] == '\\' {
@@ -64,8 +64,8 @@ func slashes(b []byte, i int) int {
 	return i
 }
 
-// login finds the password of a URL whose authority begins at i. It ends at the last @ before the path: passwords often
-// have an @, or even a slash, that was not escaped.
+// login finds the password of a URL whose authority begins at i. It ends at the last @ before the path, because
+// passwords often have an unescaped @ or slash.
 func (f *finder) login(i, to int) int {
 	b := f.b[:min(to, i+maxWord)]
 	inURL := func(c byte) bool { return !isBlank(c) && strings.IndexByte("\"'<>", c) < 0 }
@@ -85,7 +85,7 @@ func (f *finder) login(i, to int) int {
 	return 0
 }
 
-// assigned finds the value behind the sign = at i: of a parameter of a URL, of a form, or of a variable.
+// assigned finds the value after the = at i: of a parameter of a URL or form, or of a variable.
 func (f *finder) assigned(from, i, to int) int {
 	b := f.b[:to]
 	at, end, before := f.nameBefore(from, i)
@@ -100,8 +100,8 @@ func (f *finder) assigned(from, i, to int) int {
 	return f.valueAt(value, to, secrecyOf(name), 1)
 }
 
-// told finds the value behind the colon at i: of a header, or of a member of what is like JSON, such as YAML or a
-// dictionary of Python. A sentence may have such a colon, too, so a value without quotes must have a digit.
+// told finds the value after the colon at i: of a header, or of a member of a format like JSON, such as YAML or a
+// dictionary of Python. Sentences have such colons, too, so a value without quotes must have a digit.
 func (f *finder) told(from, i, to int) int {
 	b := f.b[:to]
 	at, end, _ := f.nameBefore(from, i)
@@ -126,7 +126,7 @@ func (f *finder) told(from, i, to int) int {
 	return f.valueAt(value, to, how, leastWord)
 }
 
-// valueAt hides the value at i: what is between quotes, or a word of at least so many bytes.
+// valueAt hides the value at i: the text between quotes, or a word of at least least bytes.
 func (f *finder) valueAt(i, to int, how secrecy, least int) int {
 	b := f.b[:to]
 	if how == open || i >= to {
@@ -149,7 +149,7 @@ func (f *finder) valueAt(i, to int, how secrecy, least int) int {
 	return 0
 }
 
-// word returns the end of the word at i, and whether a digit is in it.
+// word returns the end of the word at i, and whether it has a digit.
 func (f *finder) word(i, to int) (end int, digit bool) {
 	if i >= f.ahead.word {
 		inWord := func(c byte) bool { return !isBlank(c) && strings.IndexByte("\"'&;,<>(){}\\", c) < 0 }
@@ -162,7 +162,7 @@ func (f *finder) word(i, to int) (end int, digit bool) {
 	return f.ahead.word, f.ahead.digit >= i
 }
 
-// nameBefore returns the bounds of the name before the sign at i, and the byte before it.
+// nameBefore returns the bounds of the name before the separator at i, and the byte before it.
 func (f *finder) nameBefore(from, i int) (at, end int, before byte) {
 	b := f.b
 	end = i

@@ -15,13 +15,13 @@ import (
 // Enabled reports whether this build has fail points.
 const Enabled = true
 
-// plan is what the environment asked for. It is the one global of the program, and only in builds that are made to die.
+// plan is read from the environment. It is the one global of the program, and only exists in builds for crash tests.
 var plan = struct {
 	sync.Mutex
 	point Point
 	left  int
 	trace *os.File
-	// of the log of the database: how much of it is on the disk, and the file that says so
+	// of the database's log: the flushed size, and the file for it
 	flushed int64
 	note    string
 }{}
@@ -36,8 +36,8 @@ func init() {
 	plan.note = os.Getenv("FAILPOINT_FLUSHED")
 }
 
-// Hit notes that a point is reached. It does not return when the process is to die here, and while it dies no other
-// goroutine gets past a point.
+// Hit marks a point as reached. It does not return if the process is to die here. While it dies, no other goroutine
+// passes a point.
 func Hit(p Point) {
 	plan.Lock()
 	defer plan.Unlock()
@@ -49,13 +49,13 @@ func Hit(p Point) {
 	}
 	if plan.left--; plan.left == 0 {
 		self, _ := os.FindProcess(os.Getpid())
-		_ = self.Kill() // SIGKILL: no handler runs, nothing is flushed
+		_ = self.Kill() // SIGKILL: no handler runs, and nothing is flushed
 		select {}
 	}
 }
 
-// Flushed notes the size that the log of a SQLite database had when a flush of it began that is over now. The process
-// does not die meanwhile.
+// Flushed records the size that the log of a SQLite database had at the beginning of a flush that has finished. The
+// process does not die during the call.
 func Flushed(size int64) {
 	plan.Lock()
 	defer plan.Unlock()
@@ -65,11 +65,11 @@ func Flushed(size int64) {
 	}
 }
 
-// closure is what Go appends to the name of a function literal.
+// closure matches Go's suffix of function literals.
 var closure = regexp.MustCompile(`(\.func\d+|\.gowrap\d+|\.\d+|-range\d+)+$`)
 
-// Caller returns the function that is being run, with its package, as in "store.Runs.Create": the nearest caller that
-// is not in pass, nor of this package.
+// Caller returns the current function with its package, as in "store.Runs.Create": the nearest caller that is neither
+// in pass nor in this package.
 func Caller(pass ...string) string {
 	var pcs [32]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])

@@ -10,25 +10,25 @@
 //	FAILPOINT_FLUSHED=FILE  FILE says how much of the database's log, in bytes, was flushed so far
 package failpoint
 
-// Point is such a place.
+// Point is a fail point.
 type Point string
 
-// The points outside of the store. Those of the store are not listed: each of its operations has two, named after the
-// function that runs it, see Before and After.
+// The points outside of the store. Each operation of the store has two points, named after its function: see Before and
+// After.
 const (
-	AgentAsked    Point = "agent asked"    // a request that changes something is about to leave for an agent
-	AgentAnswered Point = "agent answered" // its answer is there, and not told yet
-	EventTaken    Point = "event taken"    // an event of an agent has come to the engine and is not queued yet
-	EventQueued   Point = "event queued"   // it is queued, and maybe durable
-	ReplyBegun    Point = "reply begun"    // the first byte of a reply is about to leave
-	ReplyWritten  Point = "reply written"  // a whole reply was written, and maybe not flushed
-	StepWritten   Point = "step written"   // a step was handed to its client's connection, which is all that is known of it
-	HookSent      Point = "hook sent"      // a webhook is about to leave
-	HookAnswered  Point = "hook answered"  // it was answered, and that is not noted yet
+	AgentAsked    Point = "agent asked"    // before a request that changes something is sent to an agent
+	AgentAnswered Point = "agent answered" // after its answer, before that is logged
+	EventTaken    Point = "event taken"    // after the engine received an agent's event, before it is queued
+	EventQueued   Point = "event queued"   // after it was queued, and maybe durable
+	ReplyBegun    Point = "reply begun"    // before the first byte of a reply is sent
+	ReplyWritten  Point = "reply written"  // after a whole reply was written, and maybe not flushed
+	StepWritten   Point = "step written"   // after a step was written to its client's connection
+	HookSent      Point = "hook sent"      // before a webhook is sent
+	HookAnswered  Point = "hook answered"  // after its answer, before that is stored
 )
 
-// Before returns the point of a store operation whose statements were run and not committed yet.
+// Before returns the point of a store operation after its statements and before the commit.
 func Before(operation string) Point { return Point("before commit of " + operation) }
 
-// After returns the point of a store operation that was committed and has not returned yet.
+// After returns the point of a store operation after the commit and before it returns.
 func After(operation string) Point { return Point("after commit of " + operation) }

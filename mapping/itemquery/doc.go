@@ -1,4 +1,4 @@
-// Package itemquery says what the filters and the paths of a search for items mean: which values a filter lets pass,
-// and which texts of a value an index holds. The store's package item, the service, the console and the bridge call it;
-// it knows no database.
+// Package itemquery defines the filters and the paths of a search for items: which values match a filter, and which
+// texts of a value are indexed. Package item of the store, the service, the console and the bridge use it. It knows no
+// database.
 package itemquery

@@ -9,26 +9,26 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Filter is a filter of items: an object of keys with the value that each must have, all of which must hold. A value is
+// Filter is a filter of items: an object of keys and the value that each must have. All of them must match. A value is
 // compared by rawjson.Equal, an object of operators ($eq $ne $gt $gte $lt $lte $in $nin $exists) by each of them. Order
-// is defined between two numbers and between two strings; any other pair, and a missing key, has none and does not
-// match. $ne and $nin hold for a missing key. An object of keys is a filter of the object that is there. The keys $or
-// and $and hold lists of filters of which one, or each, must pass; no other key of a filter begins with "$". The zero
-// Filter passes everything. Safe for concurrent use.
+// is only defined between two numbers and between two strings; any other pair, and a missing key, does not match. $ne
+// and $nin match a missing key. An object of keys is a filter of the object under that key. The keys $or and $and have
+// lists of filters of which one, or each, must match; no other key of a filter begins with "$". The zero Filter matches
+// everything. Safe for concurrent use.
 type Filter struct {
 	wanted []condition
-	anyOf  [][]Filter // of each list one must pass
+	anyOf  [][]Filter // one of each list must match
 	allOf  []Filter
 }
 
 type condition struct {
 	rawjson.Member
-	operators []rawjson.Member // nil: there are none
-	inner     *Filter          // of the object that is there; nil: the member's value is compared
+	operators []rawjson.Member // nil if there are none
+	inner     *Filter          // filter of the object under the key; nil if the value is compared
 }
 
-// ParseFilter reads a filter; one of null, or none, passes everything. One that cannot be read, or an unknown operator,
-// is an *Error of class Invalid.
+// ParseFilter reads a filter. null or nothing matches everything. An invalid filter or an unknown operator is an *Error
+// of class Invalid.
 func ParseFilter(filter json.RawMessage) (Filter, error) {
 	if rawjson.IsNull(filter) {
 		return Filter{}, nil
@@ -76,8 +76,7 @@ func conditionOf(m rawjson.Member) (c condition, err error) {
 	return c, err
 }
 
-// filterList reads what $or and $and hold. An empty list is refused: of no filter it is as true that one passes as that
-// none does.
+// filterList reads the value of $or and $and. An empty list is refused, because its meaning is ambiguous.
 func filterList(m rawjson.Member) ([]Filter, error) {
 	elements, err := rawjson.Elements(m.Value)
 	if err != nil || len(elements) == 0 {
@@ -95,7 +94,7 @@ func filterList(m rawjson.Member) ([]Filter, error) {
 	return list, nil
 }
 
-// Match reports whether a value passes. One that is no object has no keys.
+// Match reports whether a value matches. A value that is not an object has no keys.
 func (f Filter) Match(value json.RawMessage) bool {
 	passes := func(part Filter) bool { return part.Match(value) }
 	for _, list := range f.anyOf {
@@ -107,7 +106,7 @@ func (f Filter) Match(value json.RawMessage) bool {
 	return !slices.ContainsFunc(f.allOf, fails) && f.matchKeys(value)
 }
 
-// matchKeys reports whether each key is as wanted.
+// matchKeys reports whether each key matches.
 func (f Filter) matchKeys(value json.RawMessage) bool {
 	have := make([]json.RawMessage, len(f.wanted))
 	if rawjson.Kind(value) == '{' {
@@ -125,7 +124,7 @@ func (f Filter) matchKeys(value json.RawMessage) bool {
 	return true
 }
 
-// find is the index of the condition on a key; -1 for none.
+// find returns the index of the condition for a key, or -1.
 func (f Filter) find(name rawjson.Quoted) int {
 	key := name.Bytes()
 	for i := range f.wanted {
@@ -151,8 +150,8 @@ func (c *condition) holds(have json.RawMessage) bool {
 	return true
 }
 
-// operatorsOf are the operators of a condition; nil when it is a value. All of them are checked, since an earlier one
-// may end the comparison.
+// operatorsOf returns the operators of a condition, or nil if it is a value. All of them are checked, because an
+// earlier one may end the comparison.
 func operatorsOf(m rawjson.Member) ([]rawjson.Member, error) {
 	if rawjson.Kind(m.Value) != '{' {
 		return nil, nil
@@ -181,7 +180,7 @@ func operatorsOf(m rawjson.Member) ([]rawjson.Member, error) {
 	return list, nil
 }
 
-// matchOperator reports whether a value, nil for a missing one, is as an operator wants it.
+// matchOperator reports whether a value, nil for a missing one, matches an operator.
 func matchOperator(key string, op rawjson.Member, have json.RawMessage) (bool, error) {
 	switch op.Name {
 	case "$eq":
@@ -209,7 +208,7 @@ func matchIn(key string, op rawjson.Member, have json.RawMessage) (bool, error) 
 	return have != nil && slices.ContainsFunc(list, func(v json.RawMessage) bool { return rawjson.Equal(have, v) }), nil
 }
 
-// matchExists: a key whose value is null is there.
+// matchExists treats a key whose value is null as existing.
 func matchExists(key string, op rawjson.Member, have json.RawMessage) (bool, error) {
 	switch string(rawjson.Trim(op.Value)) {
 	case "true":

@@ -11,19 +11,19 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// A store may keep an index of the members of values, so that a filter looks at few items. An entry is a member's name,
-// the kind of its value and the value, written such that numbers stand in the order of numbers and strings in that of
-// their bytes. What is cut off, or too much for a float64, makes equal entries of values that differ: an index finds
-// all that a filter may match, and Filter.Match decides.
+// A store may have an index of the members of values, so that a filter reads few items. An entry is a member's name,
+// the kind of its value and the value, encoded so that numbers are ordered as numbers and strings as bytes. Different
+// values may have equal entries if they are cut off or too precise for a float64. So the index finds everything that a
+// filter may match, and Filter.Match decides.
 
-// Bounds of what is indexed.
+// Bounds of the index.
 const (
-	membersMost = 64 // of a value that has more, none is indexed
+	membersMost = 64 // a value with more members is not indexed
 	memberCut   = 64 // bytes of a name, and of a string
 )
 
-// ItemMembers returns the entries of a value, each once and in order: of its own members, those that are no objects and
-// no lists. A value of too many has one empty entry, which every filter may match.
+// ItemMembers returns the entries of a value, sorted and without duplicates: of its own members that are neither
+// objects nor lists. A value with too many members has one empty entry, which every filter may match.
 func ItemMembers(value json.RawMessage) (entries [][]byte) {
 	if rawjson.Kind(value) != '{' {
 		return nil
@@ -40,14 +40,14 @@ func ItemMembers(value json.RawMessage) (entries [][]byte) {
 	return slices.CompactFunc(entries, slices.Equal)
 }
 
-// Kinds of values, and what is after all that begin with one.
+// Kinds of values, and the end of all entries that begin with one.
 const (
 	memberConst  = 'c'
 	memberNumber = 'n'
 	memberText   = 't'
 )
 
-// memberEntry is nil for an object or a list.
+// memberEntry returns nil for an object or a list.
 func memberEntry(name string, value json.RawMessage) []byte {
 	value = rawjson.Trim(value)
 	entry := append([]byte(name[:min(len(name), memberCut)]), 0)
@@ -55,7 +55,7 @@ func memberEntry(name string, value json.RawMessage) []byte {
 	case '{', '[', 0:
 		return nil
 	case '0':
-		n, _ := strconv.ParseFloat(string(value), 64) // one out of range is infinite
+		n, _ := strconv.ParseFloat(string(value), 64) // a number out of range is infinite
 		return binary.BigEndian.AppendUint64(append(entry, memberNumber), sortable(n))
 	case '"':
 		text, _ := rawjson.Text(value)
@@ -65,20 +65,20 @@ func memberEntry(name string, value json.RawMessage) []byte {
 	}
 }
 
-// sortable are bits in the order of the numbers.
+// sortable returns bits with the order of the numbers.
 func sortable(n float64) uint64 {
-	bits := math.Float64bits(n + 0) // no negative zero
+	bits := math.Float64bits(n + 0) // avoids negative zero
 	if bits>>63 == 1 {
 		return ^bits
 	}
 	return bits | 1<<63
 }
 
-// MemberRange is a stretch of entries, both ends with it.
+// MemberRange is a range of entries, including both ends.
 type MemberRange struct{ From, To []byte }
 
-// Members returns lists of ranges that an index can be asked for. Every value that the filter passes has an entry in
-// one of the ranges of each list, or the empty entry. Conditions that an index cannot answer have no list.
+// Members returns lists of ranges for an index. Every value that the filter matches has an entry in one of the ranges
+// of each list, or the empty entry. Conditions that an index cannot answer have no list.
 func (f Filter) Members() (all [][]MemberRange) {
 	for i := range f.wanted {
 		if ranges := f.wanted[i].members(); ranges != nil {
@@ -96,7 +96,7 @@ func (f Filter) Members() (all [][]MemberRange) {
 	return all
 }
 
-// anyMembers are ranges for what passes one of several filters, by one list of each.
+// anyMembers returns ranges for values that match one of several filters, from one list of each.
 func anyMembers(list []Filter) (ranges []MemberRange) {
 	for _, part := range list {
 		lists := part.Members()
@@ -108,7 +108,7 @@ func anyMembers(list []Filter) (ranges []MemberRange) {
 	return ranges
 }
 
-// members are nil where a condition cannot be asked for.
+// members returns nil if an index cannot answer the condition.
 func (c *condition) members() []MemberRange {
 	if c.inner == nil && c.operators == nil {
 		return pointsOf(c.Name, []json.RawMessage{c.Value})
@@ -125,7 +125,7 @@ func (c *condition) members() []MemberRange {
 	return c.between()
 }
 
-// pointsOf are the ranges of single values; nil where one of them has no entry, or there is none.
+// pointsOf returns the ranges of single values, or nil if one of them has no entry, or if there is none.
 func pointsOf(name string, values []json.RawMessage) (ranges []MemberRange) {
 	for _, v := range values {
 		entry := memberEntry(name, v)
@@ -137,8 +137,8 @@ func pointsOf(name string, values []json.RawMessage) (ranges []MemberRange) {
 	return ranges
 }
 
-// between is the range that $gt, $gte, $lt and $lte leave; nil without them. Bounds of different kinds let nothing
-// pass, and any range will do.
+// between returns the range of $gt, $gte, $lt and $lte, or nil without them. Bounds of different kinds match nothing,
+// so any range is right.
 func (c *condition) between() []MemberRange {
 	var r *MemberRange
 	for _, op := range c.operators {
@@ -162,7 +162,7 @@ func (c *condition) between() []MemberRange {
 	return []MemberRange{*r}
 }
 
-// kindRange has all entries of a name with values of a kind.
+// kindRange returns the range of all entries of a name with values of a kind.
 func kindRange(name string, value json.RawMessage) *MemberRange {
 	kind := byte(memberText)
 	if rawjson.Kind(value) == '0' {

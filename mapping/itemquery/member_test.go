@@ -17,12 +17,12 @@ func found(ranges []MemberRange, entries [][]byte) bool {
 	})
 }
 
-// memberValues are values of one member: of all kinds, at bounds, and alike but for what is cut off.
+// memberValues are values of one member: of all kinds, at bounds, and equal except for the part that is cut off.
 var memberValues = []string{`0`, `-0`, `-0.0`, `1`, `1.0`, `-1`, `2.5`, `-2.5`, `1e3`, `1000`, `9007199254740993`, `9007199254740992`, `1e400`, `-1e400`, `1e-400`,
 	`""`, `"a"`, `"\u0061"`, `"b"`, `"a\u0000"`, `"é"`, `"\ud800"`, `"1"`, `"` + strings.Repeat("x", 70) + `"`, `"` + strings.Repeat("x", 70) + `y"`,
 	`true`, `false`, `null`, `{}`, `[1]`}
 
-// What a filter passes is found by every list of its ranges, whatever the value and the operator.
+// Every list of ranges finds the values that match the filter, for all values and operators.
 func TestMembersFindAllThatAFilterPasses(t *testing.T) {
 	t.Parallel()
 	filters := []string{`{"m":%s}`, `{"m":{"$eq":%s}}`, `{"m":{"$ne":%s}}`, `{"m":{"$in":[%s,7]}}`, `{"m":{"$gt":%s}}`, `{"m":{"$gte":%s}}`, `{"m":{"$lt":%s}}`,
@@ -31,7 +31,7 @@ func TestMembersFindAllThatAFilterPasses(t *testing.T) {
 		for _, wanted := range memberValues {
 			filter, err := ParseFilter(json.RawMessage(fmt.Sprintf(text, wanted)))
 			if err != nil {
-				continue // nothing has an order but numbers and strings
+				continue // only numbers and strings are ordered
 			}
 			for _, have := range memberValues {
 				value := json.RawMessage(`{"other":1, "m": ` + have + ` ,"n":` + have + `}`)
@@ -45,7 +45,7 @@ func TestMembersFindAllThatAFilterPasses(t *testing.T) {
 	}
 }
 
-// An index leaves out what it can: values of another name, kind or size.
+// An index excludes values of other names, kinds or sizes.
 func TestMembersNarrow(t *testing.T) {
 	t.Parallel()
 	entries := ItemMembers(json.RawMessage(`{"m":5,"n":"b","o":{"p":1}}`))

@@ -12,15 +12,15 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Limits of an index of paths. Each path is looked for in the whole of a value.
+// Limits of an index of paths. Each path is searched in the whole value.
 const (
 	pathsMost    = 100
 	pathMostSize = 1000
 )
 
 // ItemPath names parts of an item's value as LangGraph's stores do (langgraph/store/base/embed.py, get_text_at_path):
-// names parted by dots, [n] for an element, from the end where n is below 0, [*] or * for all elements or members, and
-// at the end {a,b.c} for several members. The empty path, and "$", is the whole value.
+// names separated by dots, [n] for an element (negative n from the end), [*] or * for all elements or members, and at
+// the end {a,b.c} for several members. The empty path, and "$", is the whole value.
 type ItemPath struct {
 	parts []string   // a name, *, or a number for an element
 	last  [][]string // the paths in the braces at its end
@@ -33,7 +33,8 @@ var (
 	errPathSelected = errors.New("has something else than names parted by dots between its braces")
 )
 
-// ParseItemPath reads a path. The error is for the person who wrote it, and is worded to follow the path's name.
+// ParseItemPath reads a path. The error continues a sentence that begins with the path's name, for the person who wrote
+// it.
 func ParseItemPath(text string) (p ItemPath, err error) {
 	if len(text) > pathMostSize {
 		return ItemPath{}, errPathLong
@@ -53,7 +54,7 @@ func ParseItemPath(text string) (p ItemPath, err error) {
 	return p, nil
 }
 
-// parseChosen reads what follows an opening brace. A name that is there twice counts once.
+// parseChosen reads the part after an opening brace. Duplicate names count once.
 func parseChosen(text string) (paths [][]string, err error) {
 	list, closed := strings.CutSuffix(text, "}")
 	switch {
@@ -74,7 +75,7 @@ func parseChosen(text string) (paths [][]string, err error) {
 	return paths, nil
 }
 
-// names are those that dots part.
+// names splits a text at its dots.
 func names(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == '.' })
 }
@@ -98,7 +99,7 @@ func parseParts(text string) (parts []string, err error) {
 	return parts, nil
 }
 
-// each visits the values that the path names until one wants no more.
+// each visits the values of the path until visit returns false.
 func (p ItemPath) each(value json.RawMessage, visit func(json.RawMessage) bool) (more bool) {
 	return eachAt(value, p.parts, func(at json.RawMessage) bool {
 		if p.last == nil {
@@ -127,7 +128,7 @@ func eachAt(value json.RawMessage, parts []string, visit func(json.RawMessage) b
 	return child == nil || eachAt(child, parts[1:], visit)
 }
 
-// eachElementAt: the first part names one element, from the end where it is below 0, or all.
+// eachElementAt visits the element of the first part, from the end if it is negative, or all elements.
 func eachElementAt(value json.RawMessage, parts []string, visit func(json.RawMessage) bool) (more bool) {
 	all := parts[0] == "*"
 	n, err := strconv.Atoi(parts[0])
@@ -154,7 +155,7 @@ func eachMemberAt(value json.RawMessage, parts []string, visit func(json.RawMess
 	return more
 }
 
-// eachElement visits the elements of an array until one wants no more.
+// eachElement visits the elements of an array until visit returns false.
 func eachElement(value json.RawMessage, visit func(json.RawMessage) bool) (more bool) {
 	more = true
 	_, _ = rawjson.ScanArray(value, rawjson.SkipSpace(value, 0), func(b []byte, i int) (int, bool) {
@@ -165,13 +166,13 @@ func eachElement(value json.RawMessage, visit func(json.RawMessage) bool) (more 
 	return more
 }
 
-// itemIndex is what the index of a PUT says: the default, nothing, or paths.
+// itemIndex is the index of a PUT: the default, nothing, or paths.
 type itemIndex struct {
 	standard bool
 	paths    []ItemPath
 }
 
-// indexOf reads an index. What is no path, which CheckItemIndex refuses, names nothing.
+// indexOf reads an index. An invalid path, which CheckItemIndex refuses, names nothing.
 func indexOf(index json.RawMessage) itemIndex {
 	list, err := rawjson.Elements(index)
 	switch {
@@ -191,8 +192,8 @@ func indexOf(index json.RawMessage) itemIndex {
 	return out
 }
 
-// CheckItemIndex refuses an index with a path that cannot be read, or with too many. Of what is no list of strings it
-// says nothing.
+// CheckItemIndex refuses an index with an invalid path, or with too many. It accepts anything that is not a list of
+// strings.
 func CheckItemIndex(index json.RawMessage) error {
 	list, _ := rawjson.Elements(index)
 	if len(list) > pathsMost {

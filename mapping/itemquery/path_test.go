@@ -12,7 +12,7 @@ import (
 
 const pathValue = `{"a":{"z":1,"b":"deep"},"list":[{"t":"one","n":1},{"t":"two"},"bare"],"nil":null,"yes":true,"blank":" ","é":"\u00fc","k":"v"}`
 
-// TestVectorTexts: what LangGraph's get_text_at_path makes of each path.
+// TestVectorTexts compares paths with LangGraph's get_text_at_path.
 func TestVectorTexts(t *testing.T) {
 	t.Parallel()
 	whole := `{"a":{"b":"deep","z":1},"blank":" ","k":"v","list":[{"n":1,"t":"one"},{"t":"two"},"bare"],"nil":null,"yes":true,"é":"ü"}`
@@ -47,7 +47,7 @@ func TestVectorTexts(t *testing.T) {
 	}
 }
 
-// Of a long list and a long text the beginning counts, and no letter is cut in two.
+// Only the beginning of a long list and a long text is used, and no letter is cut.
 func TestVectorTextsAreBounded(t *testing.T) {
 	t.Parallel()
 	many := json.RawMessage(`{"a":[` + strings.Repeat(`"x",`, 1000) + `"y"]}`)
@@ -86,7 +86,7 @@ func TestItemIndexesThatAreRefused(t *testing.T) {
 	}
 }
 
-// No path, whatever it is, makes more of a value than there is in it, or fails.
+// No path returns more than there is in a value, or fails.
 func FuzzItemPath(f *testing.F) {
 	for _, path := range []string{"$", "a.b", "list[*].t", "a[-1]", "{x,y}", "a.*.{b,c}", "[[*]]", "{{"} {
 		f.Add(path, pathValue)

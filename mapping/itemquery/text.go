@@ -7,9 +7,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// ItemTexts returns the texts of an item's value that a text search looks at: of all strings and numbers in it, or
-// where index is a list of paths (ItemPath), of those below the paths; none where index is false. They are read one by
-// one: a value of many tiny elements takes no more memory than any other.
+// ItemTexts returns the texts of an item's value for a text search: all strings and numbers in it, or, if index is a
+// list of paths (ItemPath), those below the paths. If index is false, there are none. They are read one by one, so a
+// value of many tiny elements needs no more memory than any other.
 func ItemTexts(value, index json.RawMessage) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		of := indexOf(index)
@@ -31,7 +31,7 @@ func eachText(value json.RawMessage, yield func(string) bool) (more bool) {
 	return t.more
 }
 
-// textScan reads each byte of a value once, however deep it is. It gives up where no more texts are wanted.
+// textScan reads each byte of a value once, at any depth. It stops when no more texts are wanted.
 type textScan struct {
 	yield func(string) bool
 	more  bool

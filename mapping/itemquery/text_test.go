@@ -30,7 +30,7 @@ func TestItemTexts(t *testing.T) {
 	}
 }
 
-// A caller that has enough texts is given no more.
+// Iteration stops when the caller has enough texts.
 func TestItemTextsStop(t *testing.T) {
 	t.Parallel()
 	for _, index := range []string{"", `["a[*].b","a"]`} {

@@ -8,19 +8,20 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Limits of the texts of an item that become vectors: a text beyond vectorTextsMost is left out, and of a longer text
-// its beginning counts. Models read a few thousand words at most.
+// Limits of the texts of an item that become vectors. Texts beyond vectorTextsMost are ignored, and so is the rest of a
+// longer text. Models read a few thousand words at most.
 const (
 	vectorTextsMost    = 256
 	vectorTextMostSize = 32 << 10
 )
 
-// sortedMost is the longest value whose keys are sorted: to sort them it is decoded, which takes many times its length.
+// sortedMost is the maximum length of a value whose keys are sorted, because sorting decodes it, which takes many times
+// its length.
 const sortedMost = 1 << 20
 
-// VectorTexts returns the texts of an item's value that vectors are made of, in order: one for each value that the
-// index's paths name (ItemPath), or where the index is absent or null those of fields. A string is its own text, a
-// number or boolean as JSON writes it, a list or object is JSON with sorted keys; null and what is blank is none.
+// VectorTexts returns the texts of an item's value for vectors, in order: one for each value at the index's paths
+// (ItemPath), or at those of fields if the index is absent or null. A string is its own text, a number or boolean is
+// its JSON, a list or object is JSON with sorted keys. null and blank strings have none.
 func VectorTexts(value, index json.RawMessage, fields []ItemPath) (texts []string) {
 	of := indexOf(index)
 	if of.standard {
@@ -53,12 +54,12 @@ func vectorText(at json.RawMessage) string {
 	return string(rawjson.Trim(at))
 }
 
-// VectorTextCut returns the beginning of a text that a vector is made of, without what is no UTF-8.
+// VectorTextCut returns the part of a text that a vector represents, as valid UTF-8.
 func VectorTextCut(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), vectorTextMostSize)], "")
 }
 
-// sorted is JSON with the keys of all objects in order, and else as it stands.
+// sorted returns JSON with the keys of all objects in order, or raw if it is too long.
 func sorted(raw json.RawMessage) string {
 	if len(raw) > sortedMost {
 		return string(raw[:vectorTextMostSize+1])

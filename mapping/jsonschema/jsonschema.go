@@ -1,5 +1,5 @@
-// Package jsonschema checks values against foreign JSON schemas, such as a graph's response_schema. Package rule calls
-// it. It never loads what a schema refers to.
+// Package jsonschema checks values against foreign JSON schemas, such as a graph's response_schema. Package rule uses
+// it. It never loads the references of a schema.
 package jsonschema
 
 import (
@@ -19,13 +19,13 @@ const (
 	textLimit = 200       // bytes of one
 )
 
-// place is what the schema is called while it is used; nothing is read from there.
+// place is the base URI of a schema. Nothing is read from it.
 const place = "apbridge://schema/response"
 
-// Complaint returns in words why a value does not fit the schema; "" where it does. A schema that cannot be used
-// refuses nothing: one that is no schema, is larger than 256 KiB, or refers to another document, since nothing is
-// loaded for it from files or the network. Nor are numbers judged that have an exponent of more than three digits. The
-// texts have no part of the value but names of its members. Safe for concurrent use.
+// Complaint describes why a value does not fit the schema, or returns "" if it does. An unusable schema refuses
+// nothing: one that is invalid, larger than 256 KiB, or refers to another document, since nothing is loaded from files
+// or the network. Numbers with an exponent of more than three digits are not checked. The text contains no part of the
+// value except names of its members. Safe for concurrent use.
 func Complaint(schema, value json.RawMessage) string {
 	compiled := compile(schema)
 	v, ok := read(value)
@@ -39,7 +39,7 @@ func Complaint(schema, value json.RawMessage) string {
 	return said(wrong)
 }
 
-// compile is nil for what is no schema of use.
+// compile returns nil for an unusable schema.
 func compile(schema json.RawMessage) *jsonschema.Schema {
 	if len(schema) == 0 || len(schema) > mostBytes {
 		return nil
@@ -60,14 +60,14 @@ func compile(schema json.RawMessage) *jsonschema.Schema {
 	return compiled
 }
 
-// read decodes JSON as the library wants it. It computes with numbers of any size: one like 1e999999 takes it a quarter
-// of a second.
+// read decodes JSON for the library. It computes with numbers of any size: one like 1e999999 takes it a quarter of a
+// second.
 func read(b json.RawMessage) (v any, ok bool) {
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
 	return v, err == nil && !hugeNumber.Match(b)
 }
 
-// hugeNumber also matches in a text, where it costs no more than the check.
+// hugeNumber also matches within strings, which costs no more than the check.
 var hugeNumber = regexp.MustCompile(`[0-9][eE][+-]?[0-9]{4}`)
 
 // nowhere loads nothing. The library's own loader reads files.
@@ -75,7 +75,7 @@ type nowhere struct{}
 
 func (nowhere) Load(string) (any, error) { return nil, errors.New("nothing is loaded") }
 
-// said joins the first complaints, in the library's words: "at '/days': got string, want integer".
+// said joins the first errors, in the library's words: "at '/days': got string, want integer".
 func said(wrong *jsonschema.ValidationError) string {
 	var list []string
 	eachLeaf(wrong, func(leaf *jsonschema.ValidationError) {
@@ -91,7 +91,7 @@ func said(wrong *jsonschema.ValidationError) string {
 	return strings.Join(list, "; ")
 }
 
-// eachLeaf visits what is wrong itself, and not because of parts of it.
+// eachLeaf visits the errors without further causes.
 func eachLeaf(wrong *jsonschema.ValidationError, visit func(*jsonschema.ValidationError)) {
 	if len(wrong.Causes) == 0 {
 		visit(wrong)

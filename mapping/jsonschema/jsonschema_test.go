@@ -26,7 +26,7 @@ func TestComplaint(t *testing.T) {
 		{`{"$defs":{"n":{"type":"integer"}},"$ref":"#/$defs/n"}`, `"x"`, "want integer"},
 		{`false`, `1`, "false schema"},
 		{`true`, `1`, ""},
-		// What cannot be judged by.
+		// Unusable schemas.
 		{`{"$ref":"https://example.com/schema.json"}`, `1`, ""},
 		{`{"$ref":"other.json"}`, `1`, ""},
 		{`{"type":5}`, `1`, ""},
@@ -46,7 +46,7 @@ func TestComplaint(t *testing.T) {
 	}
 }
 
-// A schema names no file of this machine.
+// A schema cannot reference a file of this machine.
 func TestNothingIsLoaded(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "schema.json")

@@ -1,5 +1,5 @@
-// Package pause waits for time to pass: a wait ends with its context, and Retry-After says how long. Retries and
-// regular looks of the whole program call it. It imports nothing of ours, and knows nothing of the reason for a wait.
+// Package pause waits for a duration or until a context ends, and reads Retry-After. The whole program uses it for
+// retries and periodic work. It imports nothing of ours.
 package pause
 
 import (
@@ -10,8 +10,7 @@ import (
 // For returns after d, with nil, or as soon as ctx ends, with its cause.
 func For(ctx context.Context, d time.Duration) error { return Until(ctx, d, nil) }
 
-// Until is For that also returns, with nil, when something comes from rung, or rung is closed. A nil channel never
-// rings.
+// Until is For that also returns nil when rung receives a value or is closed. A nil channel is ignored.
 func Until(ctx context.Context, d time.Duration, rung <-chan struct{}) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -12,12 +12,12 @@ import (
 
 var errShut = errors.New("shut")
 
-// TestPauses: a wait lasts to the first of its time, its bell and its context's end, and says which of them was the
-// last.
+// TestPauses checks that a wait ends with the first of its time, its channel and its context, and returns the right
+// error.
 func TestPauses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		bell, end time.Duration // 0: never
+		bell, end time.Duration // 0 means never
 		want      time.Duration
 		err       error
 	}{
@@ -47,7 +47,7 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// TestForRingsNever: no bell ends For.
+// TestForRingsNever checks that For needs no channel.
 func TestForRingsNever(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

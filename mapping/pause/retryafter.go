@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// httpDates are the forms of a date in HTTP (RFC 9110, section 5.6.7): the one to write, and two to read.
+// httpDates are the formats of a date in HTTP (RFC 9110, section 5.6.7): the one to write, and two to read.
 var httpDates = []string{"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC850, time.ANSIC}
 
-// longest keeps a number of seconds from becoming a negative time.
+// longest prevents an overflow of the duration.
 const longest = 1 << 30
 
-// RetryAfter returns how long a server asks to wait with this value of its Retry-After header, seconds or a date (RFC
-// 9110, section 10.2.3); 0 where it asks for nothing that can be read, or for what is past.
+// RetryAfter returns the time in a Retry-After header, which has seconds or a date (RFC 9110, section 10.2.3). It
+// returns 0 if the value is unreadable or in the past.
 func RetryAfter(value string) time.Duration {
 	value = strings.TrimSpace(value)
 	if n, err := strconv.Atoi(value); err == nil {

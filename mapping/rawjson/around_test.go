@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What is put together of pieces is what is put together by copying.
+// Pieces have the same text as copies.
 func TestPiecesAreWhatCopiesAre(t *testing.T) {
 	t.Parallel()
 	long := `{"a":"` + strings.Repeat("x", 32<<10) + `","n":1}`

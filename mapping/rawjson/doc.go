@@ -1,8 +1,8 @@
-// Package rawjson reads and writes JSON that is carried: values stay the bytes they came as. It finds values, splits
-// objects and arrays, compares and merges them without decoding what is in them, and writes by appending, so that a
-// value is neither parsed nor copied more often than needed. Every package that carries JSON calls it. It never decodes
-// a value into Go types, and does no I/O.
+// Package rawjson reads and writes JSON whose values stay the original bytes. It finds values, splits objects and
+// arrays, compares and merges them without decoding their contents, and writes by appending, so that a value is neither
+// parsed nor copied more often than needed. Every package that carries JSON uses it. It never decodes a value into Go
+// types, and does no I/O.
 //
-// What it reads is JSON as RFC 8259 has it, nested less than 10,000 deep. Of two members with one name the later value
-// counts, at the earlier place. Values and names that it returns are parts of the text they were found in.
+// It reads JSON according to RFC 8259, nested less than 10,000 deep. Of two members with the same name the later value
+// counts, at the earlier place. Returned values and names are slices of the text.
 package rawjson

@@ -5,13 +5,14 @@ import (
 	"slices"
 )
 
-// WithMember returns an object with a member set, in the place of one of that name or after the others; null counts as
-// an empty object. It fails where b is not one object.
+// WithMember returns an object with a member set, in the place of one with that name or after the others. null counts
+// as an empty object. It fails if b is not exactly one object.
 func WithMember(b json.RawMessage, name string, value json.RawMessage) (json.RawMessage, error) {
 	return WithMembers(b, Member{Name: name, Value: value})
 }
 
-// WithMembers is WithMember for several, of different names, in one copy of the object. A nil value removes the member.
+// WithMembers is WithMember for several members with different names, in one copy of the object. A nil value removes
+// the member.
 func WithMembers(b json.RawMessage, set ...Member) (json.RawMessage, error) {
 	p, err := PiecesWith(b, set...)
 	if err != nil {
@@ -32,16 +33,16 @@ func PiecesAround(b json.RawMessage, name string, value Pieces) (Pieces, error) 
 	return e.apply()
 }
 
-// memberEdit sets members of an object. Members that follow each other and stay are one piece, b[from:to].
+// memberEdit sets members of an object. Consecutive unchanged members are one piece, b[from:to].
 type memberEdit struct {
 	b        []byte
 	set      []Member
-	inner    *Pieces // the value of the one that is set, in place of its own; nil: none
+	inner    *Pieces // the value of the new member, if it is in pieces
 	written  []bool
 	out      Pieces
 	some     bool // a member was written
 	from, to int
-	behind   int // the end of the member before
+	behind   int // the end of the previous member
 }
 
 func (e *memberEdit) apply() (Pieces, error) {
@@ -62,8 +63,8 @@ func (e *memberEdit) apply() (Pieces, error) {
 	return *e.out.Raw(closeBrace), nil
 }
 
-// atMost is how many pieces there are unless the object has several members of one name: two for each member that is
-// set, what stays before, between and after them with a comma each, and two braces.
+// atMost returns the maximum number of pieces, if the names of the object are unique: two for each new member, the
+// unchanged members before, between and after them with a comma each, and two braces.
 func (e *memberEdit) atMost() int {
 	n := 2*len(e.set) + 2
 	if e.inner != nil {
@@ -75,9 +76,9 @@ func (e *memberEdit) atMost() int {
 	return n
 }
 
-// member keeps one of the object's own, or puts the new one in its place.
+// member keeps an existing member, or replaces it.
 func (e *memberEdit) member(b []byte, i int, name Quoted) (int, bool) {
-	start := SkipSpace(b, SkipSpace(b, e.behind)+1) // of the name, after a brace or comma
+	start := SkipSpace(b, SkipSpace(b, e.behind)+1) // index of the name, after a brace or comma
 	end, ok := Scan(b, i)
 	e.behind = end
 	at := slices.IndexFunc(e.set, func(m Member) bool { return name.Is(m.Name) })
@@ -94,7 +95,7 @@ func (e *memberEdit) member(b []byte, i int, name Quoted) (int, bool) {
 	return end, ok
 }
 
-// keep writes what stays as it is.
+// keep writes the unchanged members.
 func (e *memberEdit) keep() {
 	if e.from < e.to {
 		e.out.Raw(e.separator()).Raw(e.b[e.from:e.to:e.to])
@@ -102,7 +103,7 @@ func (e *memberEdit) keep() {
 	e.from, e.to = 0, 0
 }
 
-// put writes a new member; a second one of that name goes.
+// put writes a new member. Duplicates of its name are dropped.
 func (e *memberEdit) put(i int) {
 	if e.written[i] {
 		return
@@ -119,21 +120,21 @@ func (e *memberEdit) put(i int) {
 	e.out.Raw(e.set[i].Value)
 }
 
-// named is what stands in front of the value of a new member.
+// named returns the text before the value of a new member.
 func (e *memberEdit) named(m *Member) []byte {
 	name := m.spelled()
 	b := append(make([]byte, 0, len(name)+2), e.separator()...)
 	return append(append(b, name...), ':')
 }
 
-// Pieces that need no memory of their own.
+// Pieces that need no allocation.
 var (
 	openBrace  = []byte("{")
 	closeBrace = []byte("}")
 	comma      = []byte(",")
 )
 
-// separator is what stands in front of the next member.
+// separator returns the text before the next member.
 func (e *memberEdit) separator() []byte {
 	if e.some {
 		return comma
@@ -142,14 +143,14 @@ func (e *memberEdit) separator() []byte {
 	return openBrace
 }
 
-// Without returns an object without the named members; null counts as an empty one. Errors are those of EachMember.
+// Without returns an object without the named members. null counts as an empty object. Errors are those of EachMember.
 func Without(b json.RawMessage, names ...string) (json.RawMessage, error) {
 	w := Writer{Bytes: make([]byte, 0, len(b))}
 	err := w.Open('{').Without(b, names...)
 	return w.Close('}').Bytes, err
 }
 
-// Without writes the members of an object but the named ones; null has none. Errors are those of EachMember.
+// Without writes the members of an object except the named ones. null has none. Errors are those of EachMember.
 func (w *Writer) Without(b json.RawMessage, names ...string) error {
 	if IsNull(b) {
 		return nil
@@ -161,8 +162,8 @@ func (w *Writer) Without(b json.RawMessage, names ...string) error {
 	})
 }
 
-// WithoutNulls returns an object without the members that are null: the same text where it has none. null counts as an
-// empty object. Errors are those of EachMember.
+// WithoutNulls returns an object without the members that are null, or the same text if there are none. null counts as
+// an empty object. Errors are those of EachMember.
 func WithoutNulls(b json.RawMessage) (json.RawMessage, error) {
 	if IsNull(b) {
 		return json.RawMessage("{}"), nil

@@ -34,7 +34,7 @@ func contains(doc, want json.RawMessage, left *int) bool {
 	if err := have.PutAll(doc); err != nil {
 		return false
 	}
-	contained := true // want may be large, and most documents lack its first member: it is not taken apart
+	contained := true // want may be large, and most documents lack its first member, so it is not split
 	err := EachMember(want, func(name Quoted, value json.RawMessage) {
 		if contained {
 			val := have.Get(name.Text())
@@ -62,8 +62,8 @@ func containsElements(doc, want json.RawMessage, left *int) bool {
 	return true
 }
 
-// Equal reports whether two values mean the same: numbers by value, strings by their characters, arrays element by
-// element, objects whatever the order of their members.
+// Equal reports whether two values are equal: numbers by value, strings by their characters, arrays element by element,
+// objects in any order of members.
 func Equal(a, b json.RawMessage) bool {
 	a, b = Trim(a), Trim(b)
 	if Kind(a) != Kind(b) && !(IsNumber(a) && IsNumber(b)) {
@@ -112,8 +112,8 @@ func equalObjects(a, b json.RawMessage) bool {
 	return true
 }
 
-// CompareNumbers orders two number literals: the result is below, at or above 0. Integers are compared digit by digit,
-// so that large ids stay apart; anything else as float64, which never costs more than the literal is long.
+// CompareNumbers orders two number literals: the result is negative, zero or positive. Integers are compared digit by
+// digit, so that large ids differ. Others are compared as float64, which costs no more than the length of the literal.
 func CompareNumbers(a, b string) int {
 	if isInteger(a) && isInteger(b) {
 		return compareIntegers(a, b)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Index finds where a key stands in a list that is kept elsewhere. It is a table of positions hashed by key: 16 to 32
-// bytes a key, whatever its length. Looking a key up changes nothing and is safe for concurrent use.
+// Index finds the position of a key in a list that is stored elsewhere. It is a table of positions hashed by key, with
+// 16 to 32 bytes for each key of any length. Lookups are safe for concurrent use.
 type Index struct {
 	seed  maphash.Seed
 	slots []slot // a power of two, at most half full
@@ -15,10 +15,10 @@ type Index struct {
 
 type slot struct {
 	hash uint32
-	next int32 // the position, from 1; 0: the slot is free
+	next int32 // the position, from 1; 0 if the slot is free
 }
 
-// ManyKeys is how many keys an Index is for: fewer are found sooner by comparing.
+// ManyKeys is the number of keys from which an Index pays. Fewer are found faster by comparing.
 const ManyKeys = 16
 
 // firstSlots is the size of the smallest table.
@@ -33,7 +33,7 @@ func NewIndex(n int) *Index {
 	return &Index{seed: maphash.MakeSeed(), slots: make([]slot, size)}
 }
 
-// Find returns the position of a key, or -1; is reports whether the key at a position is the one.
+// Find returns the position of a key, or -1. is reports whether a position has the key.
 func (x *Index) Find(key []byte, is func(at int) bool) int {
 	return x.find(uint32(maphash.Bytes(x.seed, key)), is)
 }
@@ -47,8 +47,8 @@ func (x *Index) find(hash uint32, is func(at int) bool) int {
 	return int(x.slot(hash, is).next) - 1
 }
 
-// Put notes the position of a key, which may have had another one; is as for Find. The function Nothing stands for a
-// key that had none.
+// Put sets the position of a key, which may have had another one. is works as for Find; the function Nothing stands for
+// a new key.
 func (x *Index) Put(key []byte, at int, is func(at int) bool) {
 	x.put(uint32(maphash.Bytes(x.seed, key)), at, is)
 }
@@ -69,10 +69,10 @@ func (x *Index) put(hash uint32, at int, is func(at int) bool) {
 	*s = slot{hash, int32(at) + 1}
 }
 
-// Nothing is a function for Find and Put of a key that is known not to be there.
+// Nothing is an argument of Find and Put for a key that is not in the index.
 func Nothing(int) bool { return false }
 
-// slot is the one that holds a key, else the free one for it.
+// slot returns the slot of the key, or a free one for it.
 func (x *Index) slot(hash uint32, is func(at int) bool) *slot {
 	mask := uint32(len(x.slots) - 1)
 	for i := hash & mask; ; i = (i + 1) & mask {
@@ -93,7 +93,7 @@ func (x *Index) grow() {
 	}
 }
 
-// clone is a copy that may be changed; nil of nil.
+// clone returns a copy that may be changed, or nil for nil.
 func (x *Index) clone() *Index {
 	if x == nil {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// What is looked for in a value of any kind is there or it is not.
+// Lookups accept values of any kind.
 func TestLookedForInAnything(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]struct {

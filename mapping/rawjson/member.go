@@ -7,14 +7,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Member is one member of a JSON object, in its place and with its bytes.
+// Member is a member of a JSON object with its original bytes.
 type Member struct {
 	Name   string          // decoded
-	Quoted Quoted          // as written; nil: Name is quoted where it is written
-	Value  json.RawMessage // nil: none, see WithMembers
+	Quoted Quoted          // as written; nil if Name is yet to be quoted
+	Value  json.RawMessage // nil for none, see WithMembers
 }
 
-// spelled is the name as it is written.
+// spelled returns the name as it is written.
 func (m *Member) spelled() Quoted {
 	if m.Quoted == nil {
 		return Quoted(Quote(m.Name))
@@ -22,13 +22,13 @@ func (m *Member) spelled() Quoted {
 	return m.Quoted
 }
 
-// Quoted is a JSON string as it is written, with its quotes. It is known to be one.
+// Quoted is a valid JSON string as it is written, with its quotes.
 type Quoted []byte
 
 // Text decodes the string. Invalid UTF-8 becomes U+FFFD.
 func (q Quoted) Text() string { return Unquote(q) }
 
-// Bytes is Text as a part of the string, where it is written as it reads.
+// Bytes is Text as a slice of the string, if it has no escapes.
 func (q Quoted) Bytes() []byte {
 	if q.plain() {
 		return q[1 : len(q)-1]
@@ -37,7 +37,7 @@ func (q Quoted) Bytes() []byte {
 	return b
 }
 
-// Is reports whether the string is s, and decodes it only where it has escapes.
+// Is reports whether the string is s. It only decodes strings with escapes.
 func (q Quoted) Is(s string) bool {
 	if bytes.IndexByte(q, '\\') >= 0 {
 		return q.Text() == s
@@ -45,7 +45,7 @@ func (q Quoted) Is(s string) bool {
 	return string(q[1:len(q)-1]) == s
 }
 
-// plain reports whether the string is written as it reads, as far as a look at each byte tells.
+// plain reports whether the string is obviously free of escapes.
 func (q Quoted) plain() bool {
 	for _, c := range q {
 		if c == '\\' || c >= 0x80 {

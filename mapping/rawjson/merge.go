@@ -2,15 +2,14 @@ package rawjson
 
 import "encoding/json"
 
-// A JoinFunc makes the value of a member that both objects of a Merge have.
+// A JoinFunc returns the value of a member that both objects of a Merge have.
 type JoinFunc func(name string, base, over json.RawMessage) (json.RawMessage, error)
 
-// Merge returns base with the members of over set in it: those that base has in their places, others after them. null
-// counts as an empty object; the result is one. join may be nil: over's value counts. Errors are those of EachMember
-// and of join.
+// Merge returns base with the members of over set in it: existing ones in their places, others after them. null counts
+// as an empty object. join may be nil: then over's value counts. Errors are those of EachMember and of join.
 //
-// It takes linear time, one copy of the text and a table of that object which has fewer members: of two with one name
-// in the other one, both may stay.
+// It takes linear time, one copy of the text and a table of the object with fewer members. Duplicate names in the other
+// object may both stay.
 func Merge(base, over json.RawMessage, join JoinFunc) (json.RawMessage, error) {
 	m := merge{join: join}
 	m.w.Bytes = make([]byte, 0, len(base)+len(over)+2)
@@ -23,14 +22,14 @@ func Merge(base, over json.RawMessage, join JoinFunc) (json.RawMessage, error) {
 	return m.w.Close('}').Bytes, m.err
 }
 
-// merge is two objects on their way into one.
+// merge is the state of a Merge.
 type merge struct {
 	w    Writer
 	join JoinFunc
 	err  error
 }
 
-// setIn merges by a table of over.
+// setIn merges with a table of over.
 func (m *merge) setIn(base, over json.RawMessage) {
 	table := m.table(over)
 	done := make([]bool, table.Len())
@@ -51,7 +50,7 @@ func (m *merge) setIn(base, over json.RawMessage) {
 	}
 }
 
-// setUnder merges by a table of base.
+// setUnder merges with a table of base.
 func (m *merge) setUnder(base, over json.RawMessage) {
 	table := m.table(base)
 	m.each(over, func(name Quoted, value json.RawMessage) {
@@ -69,7 +68,7 @@ func (m *merge) setUnder(base, over json.RawMessage) {
 	})
 }
 
-// table is an object that is looked up in.
+// table returns an object for lookups.
 func (m *merge) table(b json.RawMessage) *Object {
 	if IsNull(b) {
 		return new(Object)
@@ -79,14 +78,14 @@ func (m *merge) table(b json.RawMessage) *Object {
 	return &o
 }
 
-// each is EachMember, where null has no members.
+// each is EachMember, except that null has no members.
 func (m *merge) each(b json.RawMessage, visit func(name Quoted, value json.RawMessage)) {
 	if !IsNull(b) {
 		m.failed(EachMember(b, visit))
 	}
 }
 
-// joined is the value of a member that both have.
+// joined returns the value of a member that both have.
 func (m *merge) joined(name string, base, over json.RawMessage) json.RawMessage {
 	if m.join == nil {
 		return over

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// object is {"k<from>": value, …, "k<to-1>": value}.
+// object returns {"k<from>": value, …, "k<to-1>": value}.
 func object(from, to int, value string) string {
 	var b strings.Builder
 	for i := from; i < to; i++ {
@@ -44,7 +44,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// FuzzMerge: what is merged says what a map would, whichever side the table is of.
+// FuzzMerge checks that a merge has the same result as with a map, whichever object has the table.
 func FuzzMerge(f *testing.F) {
 	f.Add([]byte(`{"a":1,"b":2}`), []byte(`{"b":3,"c":4,"d":5}`))
 	f.Add([]byte(`{"a":{"x":1},"b":2,"c":3}`), []byte(`{"\u0061":{"x":2}}`))

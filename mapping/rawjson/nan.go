@@ -2,17 +2,17 @@ package rawjson
 
 import "bytes"
 
-// noNumbers are what Python's json.dumps and others write for numbers that JSON has not.
+// noNumbers are the words of Python's json.dumps and others for numbers that JSON lacks.
 var noNumbers = [][]byte{[]byte("NaN"), []byte("Infinity"), []byte("-Infinity")}
 
-// WithoutNaN returns text that is no JSON but for NaN, Infinity and -Infinity with null in their place. It returns
-// false, and changes nothing, where there are none or where the rest is no JSON.
+// WithoutNaN replaces NaN, Infinity and -Infinity by null in a text that is otherwise JSON. It returns false, and
+// changes nothing, if there are none or if the rest is not JSON.
 func WithoutNaN(b []byte) (json []byte, ok bool) {
 	if !bytes.Contains(b, noNumbers[0]) && !bytes.Contains(b, noNumbers[1]) {
 		return nil, false
 	}
 	json = make([]byte, 0, len(b)+len(b)/8)
-	from := 0 // of what is not copied yet
+	from := 0 // beginning of the text that was not copied yet
 	for i := 0; i < len(b); {
 		if b[i] == '"' {
 			if i, ok = scanString(b, i); !ok {
@@ -31,7 +31,7 @@ func WithoutNaN(b []byte) (json []byte, ok bool) {
 	return json, from > 0 && Valid(json)
 }
 
-// noNumber is the length of the word that b begins with; 0 for any other.
+// noNumber returns the length of such a word at the beginning of b, or 0.
 func noNumber(b []byte) int {
 	for _, word := range noNumbers {
 		if bytes.HasPrefix(b, word) {

@@ -5,18 +5,18 @@ import (
 	"encoding/json"
 )
 
-// Object is a JSON object under construction: names are unique, in the order they first came. The zero value is empty;
-// copy it with Clone. Not for concurrent use, but any number may read an object that is not changed any more.
+// Object is a JSON object under construction. Names are unique, in the order of their first appearance. The zero value
+// is empty; copy it with Clone. Reading an unchanging object is safe for concurrent use, changing it is not.
 type Object struct {
 	list  []Member
 	index *Index // nil while there are few
-	size  int    // bytes of names, values and colons
+	size  int    // total bytes of names, values and colons
 }
 
-// usualMembers is the room in an object whose size is not known.
+// usualMembers is the capacity of an object of unknown size.
 const usualMembers = 4
 
-// NewObject returns an empty Object with room for n members, which grows.
+// NewObject returns an empty Object with capacity for n members.
 func NewObject(n int) *Object {
 	o := new(Object)
 	o.grow(n)
@@ -30,7 +30,7 @@ func (o *Object) grow(n int) {
 	}
 }
 
-// ParseObject takes an object apart. Errors are those of EachMember, with the members that were read by then.
+// ParseObject splits an object. Errors are those of EachMember, together with the members read so far.
 func ParseObject(b json.RawMessage) (Object, error) {
 	var o Object
 	o.grow(RoomFor(b))
@@ -38,8 +38,8 @@ func ParseObject(b json.RawMessage) (Object, error) {
 	return o, err
 }
 
-// RoomFor returns how many members to make room for before an object is read: all that a long one has, a few for a
-// short one and for what is none.
+// RoomFor returns the capacity for the members of an object before it is read: their number for a long one, a few for a
+// short one or for anything else.
 func RoomFor(b json.RawMessage) int {
 	const few = 8
 	if len(b) < manyBytes {
@@ -48,8 +48,7 @@ func RoomFor(b json.RawMessage) int {
 	return cmp.Or(CountMembers(b), few)
 }
 
-// PutAll sets the members of another object. Errors are those of EachMember; the members that were read by then are
-// set.
+// PutAll sets the members of another object. Errors are those of EachMember; the members read so far are set.
 func (o *Object) PutAll(b json.RawMessage) error { return EachMember(b, o.put) }
 
 func (o *Object) put(name Quoted, value json.RawMessage) {
@@ -62,10 +61,11 @@ func (o *Object) Len() int { return len(o.list) }
 // Size returns the length of the object's text in bytes.
 func (o *Object) Size() int { return 2 + o.size + max(0, len(o.list)-1) }
 
-// Members returns the members of the object, in order. They must not be changed, and are valid until the object is.
+// Members returns the members of the object, in order. Callers must not change them. They are valid until the object
+// changes.
 func (o *Object) Members() []Member { return o.list }
 
-// Find returns the position of a member; -1 where there is none.
+// Find returns the position of a member, or -1.
 func (o *Object) Find(name string) int {
 	if o.index != nil {
 		return o.index.FindText(name, func(at int) bool { return o.list[at].Name == name })
@@ -78,7 +78,7 @@ func (o *Object) Find(name string) int {
 	return -1
 }
 
-// find is Find of a name as it is written.
+// find is Find for a name as it is written.
 func (o *Object) find(name Quoted) int {
 	key := name.Bytes()
 	if o.index != nil {
@@ -92,7 +92,7 @@ func (o *Object) find(name Quoted) int {
 	return -1
 }
 
-// Get returns the value of a member; nil where there is none.
+// Get returns the value of a member, or nil.
 func (o *Object) Get(name string) json.RawMessage {
 	if i := o.Find(name); i >= 0 {
 		return o.list[i].Value
@@ -100,7 +100,7 @@ func (o *Object) Get(name string) json.RawMessage {
 	return nil
 }
 
-// Put sets a member: in its place, or at the end.
+// Put sets a member, in its existing place or at the end.
 func (o *Object) Put(m Member) {
 	if i := o.Find(m.Name); i >= 0 {
 		o.set(i, m.Value)
@@ -141,7 +141,7 @@ func (o *Object) Drop(gone map[string]bool) {
 	o.Keep(func(i int) bool { return !gone[o.list[i].Name] })
 }
 
-// Keep removes the members at all other positions.
+// Keep removes the members for whose positions wanted returns false.
 func (o *Object) Keep(wanted func(i int) bool) {
 	kept := o.list[:0]
 	for i, m := range o.list {

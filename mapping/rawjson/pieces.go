@@ -6,31 +6,30 @@ import (
 	"unicode/utf8"
 )
 
-// Pieces is a JSON text that is not joined: its long values stay where they are, so that sending it takes no memory of
-// its own size. The zero value is empty. Its values must not change while it is in use; reading it is safe for
-// concurrent use.
+// Pieces is a JSON text in pieces. Its long values stay in their place, so that sending it needs no memory of its own
+// size. The zero value is empty. Its values must not change while it is in use. Reading it is safe for concurrent use.
 type Pieces struct {
 	list []piece
 	size int64
 }
 
-// piece is bytes that are part of the text, or a string that is to be quoted.
+// piece is a part of the text, or a string that is yet to be quoted.
 type piece struct {
 	raw    []byte
 	text   string
 	quoted bool
 }
 
-// Raw adds bytes as they are.
+// Raw adds bytes verbatim.
 func (p *Pieces) Raw(b []byte) *Pieces {
 	p.list, p.size = append(p.list, piece{raw: b}), p.size+int64(len(b))
 	return p
 }
 
-// Literal adds text as it is.
+// Literal adds text verbatim.
 func (p *Pieces) Literal(s string) *Pieces { return p.Raw([]byte(s)) }
 
-// Text adds s as a JSON string, which is quoted while it is read.
+// Text adds s as a JSON string, which is quoted during reading.
 func (p *Pieces) Text(s string) *Pieces {
 	p.list, p.size = append(p.list, piece{text: s, quoted: true}), p.size+2
 	room := make([]byte, 0, 2*min(len(s), quotedAtOnce))
@@ -42,7 +41,7 @@ func (p *Pieces) Text(s string) *Pieces {
 	return p
 }
 
-// Pieces adds what another one holds.
+// Pieces adds the text of another value.
 func (p *Pieces) Pieces(of Pieces) *Pieces {
 	p.list, p.size = append(p.list, of.list...), p.size+of.size
 	return p
@@ -51,7 +50,7 @@ func (p *Pieces) Pieces(of Pieces) *Pieces {
 // Len returns the length of the text in bytes.
 func (p *Pieces) Len() int64 { return p.size }
 
-// Join returns the text in one piece.
+// Join returns the text as one slice.
 func (p *Pieces) Join() json.RawMessage {
 	b := make([]byte, 0, p.size)
 	for i := range p.list {
@@ -64,16 +63,16 @@ func (p *Pieces) Join() json.RawMessage {
 	return b
 }
 
-// Reader reads the text from its beginning. Readers are independent of each other.
+// Reader returns a reader of the text. Readers are independent of each other.
 func (p *Pieces) Reader() io.Reader { return &pieceReader{rest: p.list} }
 
 // pieceReader reads pieces one after the other.
 type pieceReader struct {
 	rest  []piece
-	begun bool   // the string of the first piece
-	text  string // what of it is still to be quoted
-	ready []byte // what can be read at once
-	room  []byte // that quoted text stands in
+	begun bool   // the string of the first piece was begun
+	text  string // the part that is yet to be quoted
+	ready []byte // bytes that can be returned at once
+	room  []byte // buffer for quoted text
 }
 
 func (r *pieceReader) Read(b []byte) (n int, err error) {
@@ -94,7 +93,7 @@ func eofUnless(n int) error {
 	return io.EOF
 }
 
-// fill makes more ready; false at the end.
+// fill makes more bytes ready. It returns false at the end.
 func (r *pieceReader) fill() bool {
 	for len(r.ready) == 0 && len(r.rest) > 0 {
 		switch one := &r.rest[0]; {
@@ -112,10 +111,10 @@ func (r *pieceReader) fill() bool {
 	return len(r.ready) > 0
 }
 
-// quotedAtOnce is how much of a text is quoted at a time, in bytes.
+// quotedAtOnce is the number of bytes of a text that are quoted at a time.
 const quotedAtOnce = 4 << 10
 
-// quoteSome appends the beginning of s as it stands between the quotes of a JSON string, and returns the rest of s.
+// quoteSome appends the beginning of s in the form between the quotes of a JSON string, and returns the rest of s.
 func quoteSome(dst []byte, s string) (quoted []byte, rest string) {
 	n := wholeRunes(s, quotedAtOnce)
 	from := len(dst)
@@ -124,8 +123,8 @@ func quoteSome(dst []byte, s string) (quoted []byte, rest string) {
 	return append(dst[:from], inner...), s[n:]
 }
 
-// wholeRunes is how many of the first most bytes of s end before a rune begins, so that no rune is cut. Where more
-// bytes continue a rune than a rune has, none of them is part of one, and the cut may stand among them.
+// wholeRunes returns a length of up to most bytes of s that cuts no rune. In a longer sequence of continuation bytes,
+// none is part of a rune, and the cut may be anywhere.
 func wholeRunes(s string, most int) int {
 	if len(s) <= most {
 		return len(s)

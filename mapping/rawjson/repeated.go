@@ -8,30 +8,30 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// RepeatedName finds an object, at any depth, that names one key twice, and returns the offset of the second name. b
-// must be one JSON value in valid UTF-8. It takes linear time and ten bytes for each name, whatever is escaped in them.
+// RepeatedName finds a duplicate name in an object at any depth, and returns the offset of the second one. b must be
+// one JSON value in valid UTF-8. It takes linear time and ten bytes for each name, with or without escapes.
 func RepeatedName(b []byte) (offset int, found bool) {
-	// A name with its colon and value is four bytes long at least.
+	// A name with its colon and value has at least four bytes.
 	c := nameCheck{b: b, names: make([]int32, 0, min(bytes.Count(b, []byte{':'}), len(b)/4))}
 	c.value(SkipSpace(b, 0), 0)
 	return c.at, c.found
 }
 
-// nameCheck compares the names of an object when it has all of them, so that its table has the right size at once.
+// nameCheck compares the names of an object after reading all of them, so that its table has the right size at once.
 type nameCheck struct {
 	b     []byte
-	names []int32 // where the names of the open objects begin
-	// table is that of one object at a time: each entry a position in its names, from 1, below as much of the name's
-	// hash as there is room for.
+	names []int32 // offsets of the names of the open objects
+	// table is for one object at a time. Each entry has a position in its names, from 1, and in the remaining bits a
+	// part of the name's hash.
 	table []uint32
-	below int // bits of a position
+	below int // number of bits of a position
 	seed  maphash.Seed
 	text  [2][]byte // decoded names
 	at    int
 	found bool
 }
 
-// value returns the index after the value at i; false: give up.
+// value returns the index after the value at i, or false to stop.
 func (c *nameCheck) value(i, depth int) (int, bool) {
 	switch {
 	case i >= len(c.b) || depth > maxDepth:
@@ -53,7 +53,7 @@ func (c *nameCheck) object(i, depth int) (end int, ok bool) {
 	return end, ok
 }
 
-// members notes where the names of the object at i begin.
+// members records the offsets of the names of the object at i.
 func (c *nameCheck) members(i, depth int) (int, bool) {
 	i, done := enter(c.b, i, '}')
 	for !done {
@@ -72,7 +72,7 @@ func (c *nameCheck) members(i, depth int) (int, bool) {
 	return i, true
 }
 
-// repeats looks for two equal names of one object.
+// repeats searches for two equal names of one object.
 func (c *nameCheck) repeats(names []int32) bool {
 	if len(names) > ManyKeys {
 		return c.repeatsOfMany(names)
@@ -106,7 +106,7 @@ func (c *nameCheck) repeatsOfMany(names []int32) bool {
 	return false
 }
 
-// noted enters a name into the table, and reports whether an equal one is there.
+// noted adds a name to the table, and reports whether an equal one is there.
 func (c *nameCheck) noted(names []int32, i int) bool {
 	key := c.key(names[i], 0)
 	hash := maphash.Bytes(c.seed, key)
@@ -122,7 +122,7 @@ func (c *nameCheck) noted(names []int32, i int) bool {
 	}
 }
 
-// key is the name that begins at an offset, valid until the next one in the same place.
+// key returns the name at an offset. It is valid until the next call for the same place.
 func (c *nameCheck) key(at int32, place int) []byte {
 	end, _ := scanString(c.b, int(at))
 	name := Quoted(c.b[at:end])

@@ -5,16 +5,16 @@ import (
 	"math/bits"
 )
 
-// This file is the grammar of JSON (RFC 8259) as a scanner: it finds where a value ends, allocates nothing, and works
-// in the midst of a text.
+// This file scans the grammar of JSON (RFC 8259). It finds the end of a value, allocates nothing, and can start
+// anywhere in a text.
 
-// maxDepth bounds recursion; faces refuse much less (limits.max_json_depth).
+// maxDepth bounds recursion. Faces refuse much less (limits.max_json_depth).
 const maxDepth = 10_000
 
-// Scan returns the index after the value that starts at i, false where there is none.
+// Scan returns the index after the value that starts at i, or false if there is none.
 func Scan(b []byte, i int) (end int, ok bool) { return scanValue(b, i, 1) }
 
-// A MemberFunc is called at the start of a member's value. It returns the index after the value, and false to give up.
+// A MemberFunc is called at the start of a member's value. It returns the index after the value, or false to stop.
 type MemberFunc func(b []byte, i int, name Quoted) (end int, ok bool)
 
 // ScanObject calls value for each member of the object whose brace is at i, and returns the index after the closing
@@ -37,7 +37,7 @@ func ScanObject(b []byte, i int, value MemberFunc) (end int, ok bool) {
 	return i, true
 }
 
-// An ElementFunc is called at the start of an element. It returns the index after the element, and false to give up.
+// An ElementFunc is called at the start of an element. It returns the index after the element, or false to stop.
 type ElementFunc func(b []byte, i int) (end int, ok bool)
 
 // ScanArray calls value for each element of the array whose bracket is at i, and returns the index after the closing
@@ -55,7 +55,7 @@ func ScanArray(b []byte, i int, value ElementFunc) (end int, ok bool) {
 	return i, true
 }
 
-// SkipSpace returns the index of the first byte from i on that is no white space.
+// SkipSpace returns the index of the first byte from i on that is not white space.
 func SkipSpace(b []byte, i int) int {
 	for i < len(b) && IsSpace(b[i]) {
 		i++
@@ -121,7 +121,7 @@ func scanArray(b []byte, i, depth int) (int, bool) {
 	return i, true
 }
 
-// enter goes from an opening bracket to what follows, or after the closing one: done.
+// enter moves past an opening bracket. done means that the closing one follows.
 func enter(b []byte, i int, closing byte) (at int, done bool) {
 	if i = SkipSpace(b, i+1); i < len(b) && b[i] == closing {
 		return i + 1, true
@@ -129,7 +129,7 @@ func enter(b []byte, i int, closing byte) (at int, done bool) {
 	return i, false
 }
 
-// scanName returns the index after the name at i, and that of its value.
+// scanName returns the index after the name at i, and the index of its value.
 func scanName(b []byte, i int) (behind, value int, ok bool) {
 	if behind, ok = scanString(b, i); !ok {
 		return behind, i, false
@@ -140,7 +140,7 @@ func scanName(b []byte, i int) (behind, value int, ok bool) {
 	return behind, SkipSpace(b, i+1), true
 }
 
-// next goes from after an element or member to the next one, or after the closing bracket: done.
+// next moves from the end of an element or member to the next one, or past the closing bracket: done.
 func next(b []byte, i int, closing byte) (at int, done, ok bool) {
 	if i = SkipSpace(b, i); i >= len(b) {
 		return i, false, false
@@ -175,15 +175,15 @@ func scanString(b []byte, i int) (int, bool) {
 	}
 }
 
-// skipPlain returns the index of the first byte from i on that does not stand for itself in a string. It looks at eight
-// bytes at a time: most of a text is in strings.
+// skipPlain returns the index of the first byte from i on that ends or escapes in a string. It checks eight bytes at a
+// time, since most of a text is in strings.
 func skipPlain(b []byte, i int) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(b); i += 8 {
 		x := binary.LittleEndian.Uint64(b[i:])
 		quote, slash := x^('"'*ones), x^('\\'*ones)
-		// A subtraction takes the top bit of a byte that is smaller. What it borrows can only make bytes behind the
-		// first one look special that are not.
+		// A subtraction borrows the top bit of a byte that is smaller. The borrow can only mark later bytes by mistake,
+		// never the first one.
 		special := ((x-' '*ones)&^x | (quote-ones)&^quote | (slash-ones)&^slash) & tops
 		if special != 0 {
 			return i + bits.TrailingZeros64(special)/8
@@ -195,10 +195,10 @@ func skipPlain(b []byte, i int) int {
 	return i
 }
 
-// isPlain reports whether a byte stands for itself in a string.
+// isPlain reports whether a byte is unescaped in a string.
 func isPlain(c byte) bool { return c >= ' ' && c != '"' && c != '\\' }
 
-// escapeLength is the length of the escape at i, 0 for none.
+// escapeLength returns the length of the escape at i, or 0.
 func escapeLength(b []byte, i int) int {
 	if i+1 >= len(b) || b[i] != '\\' {
 		return 0

@@ -62,7 +62,7 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// The scanner looks at several bytes of a string at a time: each byte decides the same wherever it stands.
+// The scanner reads several bytes of a string at a time. Each byte has the same effect at every position.
 func TestEveryByteOfAStringIsLookedAt(t *testing.T) {
 	t.Parallel()
 	for c := range 256 {

@@ -15,12 +15,11 @@ func Quote(s string) json.RawMessage {
 
 // appendQuote appends s as a JSON string. Invalid UTF-8 becomes U+FFFD.
 func appendQuote(dst []byte, s string) []byte {
-	dst, _ = jsontext.AppendQuote(dst, s) // the error only means that something became U+FFFD
+	dst, _ = jsontext.AppendQuote(dst, s) // an error only means a replacement by U+FFFD
 	return dst
 }
 
-// QuotedSize returns approximately the length of s as a JSON string, so that a long one is not copied while it is
-// written.
+// QuotedSize returns the approximate length of s as a JSON string, to avoid reallocations while writing a long one.
 func QuotedSize(s string) int {
 	n := len(s) + 2
 	for i := range len(s) {
@@ -34,7 +33,7 @@ func QuotedSize(s string) int {
 	return n
 }
 
-// Unquote decodes a JSON string that is known to be one. Invalid UTF-8 becomes U+FFFD.
+// Unquote decodes a valid JSON string. Invalid UTF-8 becomes U+FFFD.
 func Unquote(b []byte) string {
 	if inner := b[1 : len(b)-1]; bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
 		return string(inner)

@@ -8,13 +8,13 @@ import (
 // Valid reports whether b is one JSON value. It allocates nothing.
 func Valid(b []byte) bool { return ValidWithin(b, maxDepth) }
 
-// ValidWithin is Valid for a value that is to stand within another, and is nested no deeper than depth.
+// ValidWithin is Valid for a value within another, nested no deeper than depth.
 func ValidWithin(b []byte, depth int) bool {
 	i, ok := scanValue(b, SkipSpace(b, 0), maxDepth-depth)
 	return ok && SkipSpace(b, i) == len(b)
 }
 
-// Trim cuts the white space around a value.
+// Trim removes the white space around a value.
 func Trim(b json.RawMessage) json.RawMessage {
 	i, j := SkipSpace(b, 0), len(b)
 	for j > i && IsSpace(b[j-1]) {
@@ -23,8 +23,8 @@ func Trim(b json.RawMessage) json.RawMessage {
 	return b[i:j:j]
 }
 
-// Kind returns what a value is, by its first byte: one of { [ " t f n, and '0' for any number, as jsontext.Kind has it;
-// 0 for none.
+// Kind returns the kind of a value by its first byte: one of { [ " t f n, and '0' for any number, like jsontext.Kind; 0
+// for none.
 func Kind(b json.RawMessage) byte {
 	i := SkipSpace(b, 0)
 	switch {
@@ -43,7 +43,7 @@ func IsNull(b json.RawMessage) bool {
 	return len(b) == 0 || string(b) == "null"
 }
 
-// ScalarText returns a string or number as text, "" for anything else.
+// ScalarText returns a string or number as text, and "" for anything else.
 func ScalarText(b json.RawMessage) string {
 	if text, ok := Text(b); ok {
 		return text
@@ -54,7 +54,7 @@ func ScalarText(b json.RawMessage) string {
 	return ""
 }
 
-// OrEmpty returns b, or an empty object in place of nothing or null.
+// OrEmpty returns b, or an empty object if b is empty or null.
 func OrEmpty(b json.RawMessage) json.RawMessage {
 	if len(b) == 0 || string(b) == "null" {
 		return json.RawMessage(`{}`)
@@ -62,7 +62,7 @@ func OrEmpty(b json.RawMessage) json.RawMessage {
 	return b
 }
 
-// IsNumber reports whether a value is a number. White space around it counts as part of it, so that there must be none.
+// IsNumber reports whether a value is a number. There must be no white space around it.
 func IsNumber(b json.RawMessage) bool {
 	if len(b) == 0 || b[0] != '-' && !isDigit(b[0]) {
 		return false
@@ -71,7 +71,7 @@ func IsNumber(b json.RawMessage) bool {
 	return ok && end == len(b)
 }
 
-// Text decodes a value that is a string; false for any other.
+// Text decodes a string. It returns false for any other value.
 func Text(b json.RawMessage) (string, bool) {
 	b = Trim(b)
 	if len(b) < 2 || b[0] != '"' {
@@ -83,7 +83,7 @@ func Text(b json.RawMessage) (string, bool) {
 	return Unquote(b), true
 }
 
-// TextOf is Text of a value that is known to be JSON; "" of one that is no string.
+// TextOf is Text for valid JSON. It returns "" for anything but a string.
 func TextOf(b json.RawMessage) string {
 	if b = Trim(b); len(b) < 2 || b[0] != '"' {
 		return ""
@@ -100,7 +100,7 @@ func CompactText(b json.RawMessage) string {
 	return out.String()
 }
 
-// Compact is CompactText as bytes; nil when b is no JSON.
+// Compact is CompactText as bytes, or nil if b is not JSON.
 func Compact(b json.RawMessage) json.RawMessage {
 	if !Valid(b) {
 		return nil
@@ -110,7 +110,7 @@ func Compact(b json.RawMessage) json.RawMessage {
 	return out
 }
 
-// eachToken calls visit for the stretches of a value that have no white space between their tokens.
+// eachToken calls visit for the parts of a value between white space.
 func eachToken(b []byte, visit func(b []byte)) {
 	for i := SkipSpace(b, 0); i < len(b); i = SkipSpace(b, i) {
 		from := i

@@ -5,15 +5,15 @@ import (
 	"errors"
 )
 
-// Errors of texts that are not what is read.
+// Errors of invalid texts.
 var (
 	ErrSyntax    = errors.New("not valid JSON")
 	ErrNotObject = errors.New("not a JSON object")
 	ErrNotArray  = errors.New("not a JSON array")
 )
 
-// EachMember calls visit for every member of an object in the order of the text, names that stand there twice included.
-// An error is ErrNotObject or ErrSyntax: b is not one object; visit may have been called by then.
+// EachMember calls visit for every member of an object in the order of the text, including duplicate names. It returns
+// ErrNotObject or ErrSyntax if b is not exactly one object; visit may have been called before.
 func EachMember(b json.RawMessage, visit func(name Quoted, value json.RawMessage)) error {
 	return WalkObject(b, func(b []byte, i int, name Quoted) (int, bool) {
 		end, ok := Scan(b, i)
@@ -24,7 +24,7 @@ func EachMember(b json.RawMessage, visit func(name Quoted, value json.RawMessage
 	})
 }
 
-// WalkObject is ScanObject of a text that is one object. Its errors are those of EachMember.
+// WalkObject is ScanObject for a text that is one object. Its errors are those of EachMember.
 func WalkObject(b json.RawMessage, value MemberFunc) error {
 	i := SkipSpace(b, 0)
 	if i >= len(b) || b[i] != '{' {
@@ -34,7 +34,7 @@ func WalkObject(b json.RawMessage, value MemberFunc) error {
 	return atEnd(b, end, ok)
 }
 
-// walkArray is ScanArray of a text that is one array.
+// walkArray is ScanArray for a text that is one array.
 func walkArray(b json.RawMessage, value ElementFunc) error {
 	i := SkipSpace(b, 0)
 	if i >= len(b) || b[i] != '[' {
@@ -44,7 +44,7 @@ func walkArray(b json.RawMessage, value ElementFunc) error {
 	return atEnd(b, end, ok)
 }
 
-// atEnd wants a value to end the text.
+// atEnd returns an error unless a value ends the text.
 func atEnd(b []byte, end int, ok bool) error {
 	if !ok || SkipSpace(b, end) != len(b) {
 		return ErrSyntax
@@ -52,14 +52,14 @@ func atEnd(b []byte, end int, ok bool) error {
 	return nil
 }
 
-// Members splits an object into its members, each name once. Errors are those of EachMember, with the members that were
-// read by then.
+// Members splits an object into members with unique names. Errors are those of EachMember, together with the members
+// read so far.
 func Members(b json.RawMessage) ([]Member, error) {
 	o, err := ParseObject(b)
 	return o.list, err
 }
 
-// Elements splits an array. An error is ErrNotArray or ErrSyntax, with the elements that were read by then.
+// Elements splits an array. It returns ErrNotArray or ErrSyntax, together with the elements read so far.
 func Elements(b json.RawMessage) ([]json.RawMessage, error) {
 	var list []json.RawMessage
 	if len(b) >= manyBytes {
@@ -75,7 +75,7 @@ func Elements(b json.RawMessage) ([]json.RawMessage, error) {
 	return list, err
 }
 
-// ElementsOf is Elements of a value that need not be an array; nil of what is none.
+// ElementsOf is Elements for any value. It returns nil for anything but an array.
 func ElementsOf(b json.RawMessage) []json.RawMessage {
 	list, err := Elements(b)
 	if err != nil {
@@ -84,10 +84,10 @@ func ElementsOf(b json.RawMessage) []json.RawMessage {
 	return list
 }
 
-// manyBytes is where counting elements or members beats letting a list grow.
+// manyBytes is the length from which counting elements or members is cheaper than growing a list.
 const manyBytes = 16 << 10
 
-// CountElements counts the elements of an array; 0 of what is none. It allocates nothing.
+// CountElements counts the elements of an array, or returns 0 for anything else. It allocates nothing.
 func CountElements(b json.RawMessage) (n int) {
 	_ = walkArray(b, func(b []byte, i int) (int, bool) {
 		n++
@@ -96,7 +96,8 @@ func CountElements(b json.RawMessage) (n int) {
 	return n
 }
 
-// CountMembers counts the members of an object, of equal names too; 0 of what is none. It allocates nothing.
+// CountMembers counts the members of an object, including duplicate names, or returns 0 for anything else. It allocates
+// nothing.
 func CountMembers(b json.RawMessage) (n int) {
 	_ = WalkObject(b, func(b []byte, i int, _ Quoted) (int, bool) {
 		n++
@@ -105,17 +106,18 @@ func CountMembers(b json.RawMessage) (n int) {
 	return n
 }
 
-// Get returns the value of a member of an object, null included; nil where there is none, and of what is no object.
+// Get returns the value of a member of an object, which may be null. It returns nil if there is none, or if b is not an
+// object.
 func Get(b json.RawMessage, name string) json.RawMessage {
 	value, _ := find(b, name)
 	return value
 }
 
-// GetText returns the text of a member of an object; "" where there is none, or it is no string.
+// GetText returns a string member of an object, or "".
 func GetText(b json.RawMessage, name string) string { return TextOf(Get(b, name)) }
 
-// Lookup returns the value of a member of an object; nil where there is none or it is null, and where b is null. It
-// fails where b is something else.
+// Lookup returns the value of a member of an object. It returns nil if there is none, if it is null, or if b is null.
+// It fails if b is anything else.
 func Lookup(b json.RawMessage, name string) (json.RawMessage, error) {
 	if IsNull(b) {
 		return nil, nil

@@ -7,20 +7,19 @@ import (
 	"time"
 )
 
-// Writer writes JSON by appending, and sees to the commas. Raw values are spliced in as they are: they were checked
-// when they came in, and checking them again costs more than everything else here. The zero value is ready; not for
-// concurrent use.
+// Writer writes JSON by appending, and adds the commas. Raw values are copied verbatim. They were checked on arrival,
+// and checking them again would cost more than everything else here. The zero value is ready; not for concurrent use.
 type Writer struct {
 	Bytes []byte // what was written
-	// Long takes a raw value of more than LongFrom bytes in place of Bytes. It must write what Bytes holds first, but
-	// for its last byte. nil: all is gathered in Bytes.
+	// Long receives raw values of more than LongFrom bytes instead of Bytes. It must first write Bytes, except for its
+	// last byte. If it is nil, Bytes receives everything.
 	Long     func(v []byte)
 	LongFrom int
-	Err      error // the first of Encode
+	Err      error // the first error of Encode
 }
 
-// Separate puts a comma where one belongs: not at the beginning, and not after an opening bracket, a colon or a comma.
-// The other methods do it by themselves.
+// Separate writes a comma if one is needed: not at the beginning, and not after an opening bracket, a colon or a comma.
+// The other methods call it.
 func (w *Writer) Separate() {
 	if n := len(w.Bytes); n > 0 {
 		switch w.Bytes[n-1] {
@@ -44,7 +43,7 @@ func (w *Writer) Close(bracket byte) *Writer {
 	return w
 }
 
-// Key begins a member whose name is known to need no escapes. Its value must follow.
+// Key begins a member whose name needs no escapes. Its value must follow.
 func (w *Writer) Key(name string) *Writer {
 	w.Separate()
 	w.Bytes = append(w.Bytes, '"')
@@ -53,14 +52,14 @@ func (w *Writer) Key(name string) *Writer {
 	return w
 }
 
-// Name begins a member with a name from outside. Its value must follow.
+// Name begins a member with any name. Its value must follow.
 func (w *Writer) Name(name string) *Writer {
 	w.Separate()
 	w.Bytes = append(appendQuote(w.Bytes, name), ':')
 	return w
 }
 
-// Spliced begins a member with a name that is JSON already. Its value must follow.
+// Spliced begins a member whose name is already quoted. Its value must follow.
 func (w *Writer) Spliced(name []byte) *Writer {
 	w.Separate()
 	w.Bytes = append(append(w.Bytes, name...), ':')
@@ -74,14 +73,14 @@ func (w *Writer) Text(s string) *Writer {
 	return w
 }
 
-// Literal writes a value that is JSON already.
+// Literal writes a JSON value.
 func (w *Writer) Literal(s string) *Writer {
 	w.Separate()
 	w.Bytes = append(w.Bytes, s...)
 	return w
 }
 
-// Raw writes a value that is JSON already, or absent in place of none.
+// Raw writes a JSON value, or absent if there is none.
 func (w *Writer) Raw(v json.RawMessage, absent string) *Writer {
 	if len(v) == 0 {
 		return w.Literal(absent)
@@ -105,7 +104,7 @@ func (w *Writer) Int(n int64) *Writer {
 // Bool writes true or false.
 func (w *Writer) Bool(v bool) *Writer { return w.Literal(strconv.FormatBool(v)) }
 
-// Time writes a time in UTC as layout has it, or null for the zero time.
+// Time writes a time in UTC with a layout, or null for the zero time.
 func (w *Writer) Time(t time.Time, layout string) *Writer {
 	if t.IsZero() {
 		return w.Literal("null")
@@ -125,8 +124,7 @@ func (w *Writer) OrNull(s string) *Writer {
 	return w.Text(s)
 }
 
-// Encode writes v as encoding/json does, without escapes for HTML. A value that cannot be written is null, and Err says
-// why.
+// Encode writes v as encoding/json does, without HTML escapes. If v cannot be encoded, it writes null and sets Err.
 func (w *Writer) Encode(v any) *Writer {
 	b, err := Encode(v)
 	if err != nil && w.Err == nil {
@@ -135,7 +133,7 @@ func (w *Writer) Encode(v any) *Writer {
 	return w.Raw(b, "null")
 }
 
-// Encode returns the JSON of v as encoding/json writes it, without escapes for HTML.
+// Encode returns the JSON of v as encoding/json writes it, without HTML escapes.
 func Encode(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -187,7 +185,7 @@ func Array(list ...json.RawMessage) json.RawMessage {
 	return w.Array(list).Bytes
 }
 
-// ArraySize returns a length that an array of the values does not exceed.
+// ArraySize returns an upper bound for the length of an array of the values.
 func ArraySize(list []json.RawMessage) int {
 	n := 2
 	for _, e := range list {

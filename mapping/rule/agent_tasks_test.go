@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAgentTasks: what an agent tells of tasks, with the questions and the fault that the bridge knows of.
+// TestAgentTasks combines an agent's tasks with the questions and the fault that the bridge knows.
 func TestAgentTasks(t *testing.T) {
 	t.Parallel()
 	const told = `{"id":"x","name":"a","error":null,"interrupts":[{"id":"theirs"}],"state":{"next":[]}}`

@@ -8,30 +8,30 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Answer is what a resume means to a task/step agent.
+// Answer is the meaning of a resume for a task/step agent.
 type Answer struct {
-	Continue bool   // go on: POST without a body
-	Text     string // else these words
+	Continue bool   // continue: POST without a body
+	Text     string // otherwise this text
 
 	form form
 }
 
-// form is how an answer was given.
+// form is the form of an answer.
 type form string
 
 const (
-	formNothing form = "nothing" // null, "", [] and their kin
-	formConsent form = "consent" // go on
-	formWords   form = "words"   // the person's own
+	formNothing form = "nothing" // null, "", [] and similar values
+	formConsent form = "consent" // continue
+	formWords   form = "words"   // the person's own text
 	formEdit    form = "edit"    // another command, or other arguments
 	formReject  form = "reject"  // no, with a reason
-	formNo      form = "bare no" // no, without one
-	formIgnore  form = "ignore"  // leave it open
+	formNo      form = "bare no" // no, without a reason
+	formIgnore  form = "ignore"  // the question stays open
 	formSeveral form = "several" // more answers than questions
-	formUnknown form = "unknown" // decisions of which one has a type that there is not
+	formUnknown form = "unknown" // decisions, one of which has an unknown type
 )
 
-// IsYes reports whether a text only says "go on": nothing, y, yes, true, ok, approve or accept.
+// IsYes reports whether a text only means "continue": nothing, y, yes, true, ok, approve or accept.
 func IsYes(text string) bool {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "", "y", "yes", "true", "ok", "approve", "accept":
@@ -41,12 +41,13 @@ func IsYes(text string) bool {
 	}
 }
 
-// ParseAnswer reads how a run answers a task/step agent: consent (true, "yes" and its kin, {type: accept}, [{type:
-// accept}], {decisions: [{type: approve}]}), an edit or a refusal in either form, which become words, or words, which
-// is any other value as text or compact JSON. {interrupt_id: …} may stand around each. To ask_user all plain values are
-// words: "yes" may be what the agent wants to know.
+// ParseAnswer reads the answer of a run to a task/step agent: consent (true, "yes" and similar, {type: accept}, [{type:
+// accept}], {decisions: [{type: approve}]}), an edit or a refusal in either form, which become text, or text, which is
+// any other value as a string or compact JSON. Each may be wrapped in {interrupt_id: …}. For ask_user all plain values
+// are text: "yes" may be the answer to the agent's question.
 //
-// The error, of class Invalid, names the pending ids: the answer names none of them, or not one where several are open.
+// It returns an error of class Invalid with the pending ids if the answer names none of them, or if several are open
+// and the answer names no question.
 func ParseAnswer(o *mapping.RunOptions) (Answer, error) {
 	value, err := answerByID(o.Resume, o.Asked, looksLikeID)
 	if err != nil {
@@ -67,7 +68,7 @@ func ParseAnswer(o *mapping.RunOptions) (Answer, error) {
 	return a, err
 }
 
-// answered is the request that an answer decides on; the zero request where it is not known.
+// answered returns the request that an answer decides on, or the zero request if it is unknown.
 func answered(o *mapping.RunOptions) (request, error) {
 	open := o.Asked
 	if len(open) > 1 {
@@ -82,7 +83,7 @@ func answered(o *mapping.RunOptions) (request, error) {
 	return q, nil
 }
 
-// plainAnswer reads a value that has no form of its own.
+// plainAnswer reads a value without a form of its own.
 func plainAnswer(value json.RawMessage, q request) (Answer, error) {
 	if saysNothing(value) {
 		return Answer{form: formNothing}, nil
@@ -100,7 +101,7 @@ func plainAnswer(value json.RawMessage, q request) (Answer, error) {
 	return Answer{Text: text, form: formWords}, nil
 }
 
-// saysNothing knows values that are no answer: null, texts without a word, empty lists.
+// saysNothing reports whether a value is no answer: null, blank texts, empty lists.
 func saysNothing(value json.RawMessage) bool {
 	if text, ok := rawjson.Text(value); ok {
 		return strings.TrimSpace(text) == ""
@@ -123,7 +124,7 @@ func typedAnswer(value json.RawMessage, q request) (Answer, bool) {
 	var last Answer
 	for _, e := range list {
 		known := false
-		if last, known = oneAnswer(e, q); !known && decisions { // it is not meant as words
+		if last, known = oneAnswer(e, q); !known && decisions { // it is not meant as text
 			return Answer{form: formUnknown}, true
 		} else if !known {
 			return Answer{}, false
@@ -157,7 +158,7 @@ func oneAnswer(e json.RawMessage, q request) (Answer, bool) {
 	}
 }
 
-// answerText is the first of the named members as text.
+// answerText returns the first of the named members as text.
 func answerText(e json.RawMessage, keys ...string) string {
 	for _, key := range keys {
 		if v := rawjson.Get(e, key); !rawjson.IsNull(v) {
@@ -168,8 +169,8 @@ func answerText(e json.RawMessage, keys ...string) string {
 }
 
 // editAnswer reads {edited_action: {name, args}} of a decision, which JavaScript clients call editedAction, or {args:
-// {action, args}} of a HumanResponse. To ask_user the edited answer is the answer; of a command it is said in words
-// what to do instead.
+// {action, args}} of a HumanResponse. For ask_user the edited answer is the answer. For a command it becomes a text
+// with the alternative.
 func editAnswer(e json.RawMessage, q request) Answer {
 	var edited json.RawMessage
 	for _, key := range [...]string{"edited_action", "editedAction", "args"} {

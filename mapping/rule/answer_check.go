@@ -7,12 +7,12 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// CheckStepAnswer refuses, with an error of class Invalid that names the pending ids, what a question of a task/step
-// agent cannot be answered by: nothing at all, since null and "" are no consent, several answers to one question, and
-// decisions that the question does not allow.
+// CheckStepAnswer refuses invalid answers to a question of a task/step agent, with an error of class Invalid that names
+// the pending ids: no answer at all (null and "" are not consent), several answers to one question, and decisions that
+// the question does not allow.
 func CheckStepAnswer(o *mapping.RunOptions) error {
 	a, err := ParseAnswer(o)
-	if err != nil || o.Guessed != "" && a.Continue { // for a client that says nothing at all, and the agent is told nothing
+	if err != nil || o.Guessed != "" && a.Continue { // for a client that sends nothing; nothing is sent to the agent either
 		return err
 	}
 	if q, err := answered(o); err != nil || q.Action == "" || q.takes(a.form) {
@@ -22,7 +22,7 @@ func CheckStepAnswer(o *mapping.RunOptions) error {
 	}
 }
 
-// takes reports whether the request may be answered so.
+// takes reports whether the request accepts an answer of this form.
 func (q request) takes(f form) bool {
 	switch f {
 	case formConsent:
@@ -31,7 +31,7 @@ func (q request) takes(f form) bool {
 		return q.Edit
 	case formNo:
 		return q.Reject
-	case formWords, formReject: // what a person says is always told
+	case formWords, formReject: // a person's text is always passed on
 		return true
 	default:
 		return false
@@ -48,7 +48,7 @@ var refusedForms = map[form]string{
 	formUnknown: "a decision of a type that there is not",
 }
 
-// forms says how the request is answered.
+// forms describes the accepted answers.
 func (q request) forms() string {
 	words := `words, bare or as {"type":"response","args":"…"}`
 	if q.Action == askUser {
@@ -62,7 +62,7 @@ func (q request) forms() string {
 	return "Send " + strings.Join(list, ", ") + ", or " + words + "."
 }
 
-// IsAskUser reports whether a question is one that a task/step agent asks its user, and not a request for approval.
+// IsAskUser reports whether a task/step agent asks its user, as opposed to a request for approval.
 func IsAskUser(in mapping.Interrupt) bool {
 	q, ok := requestIn(in.Value)
 	return ok && q.Action == askUser

@@ -9,11 +9,11 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// This file is about which open questions an answer answers.
+// This file determines which open questions an answer answers.
 
-// CheckAnswer refuses what a thread/run agent could not tell the question of: an id that is not open, and a bare value
-// where several questions are. LangGraph drops the one without a word, and fails at the other ("you must specify the
-// interrupt id when resuming"). A value that says nothing answers all of them.
+// CheckAnswer refuses answers that a thread/run agent could not assign to a question: an id that is not open, and a
+// bare value if several questions are open. LangGraph ignores the first, and fails at the second ("you must specify the
+// interrupt id when resuming"). An empty value answers all of them.
 func CheckAnswer(resume json.RawMessage, open []mapping.Interrupt) error {
 	if _, err := answerByID(resume, open, isDigest); err != nil || len(open) < 2 {
 		return err
@@ -31,11 +31,11 @@ func CheckAnswer(resume json.RawMessage, open []mapping.Interrupt) error {
 	return WhichQuestion(open)
 }
 
-// isNameless reports whether the agent gave a question no id; those of older versions have none at all.
+// isNameless reports whether the agent gave a question no id. Questions of older versions have no id at all.
 func isNameless(in mapping.Interrupt) bool { return in.Nameless || in.ID == "" }
 
-// inOrder refuses answers to questions without ids of their own, but one to the first of them: an agent that is told no
-// id gives the answer to whichever question comes first.
+// inOrder refuses answers to questions without an own id, except to the first of them: an agent that receives no id
+// gives the answer to whichever question comes first.
 func inOrder(named, open []mapping.Interrupt) error {
 	first := slices.IndexFunc(open, isNameless)
 	if first < 0 || !slices.ContainsFunc(named, isNameless) || len(named) == 1 && named[0].ID == open[first].ID {
@@ -49,15 +49,14 @@ func WhichQuestion(open []mapping.Interrupt) *mapping.Error {
 	return invalidAnswer(open, "%d questions are open: %s. Say which is answered: {id: value}.", len(open), listed(open))
 }
 
-// OtherAskers refuses an answer that names questions of another run than the one that it goes to. open are all open
-// questions.
+// OtherAskers refuses an answer that names questions of another run than its own. open are all open questions.
 func OtherAskers(others, open []mapping.Interrupt) *mapping.Error {
 	return invalidAnswer(open, "%s was asked by another run or another agent. Answer the questions of each run by themselves, and name its agent. Open: %s.",
 		listed(others), listed(open))
 }
 
-// NothingToResume refuses an answer that no run waits for: there is no question, it is being answered, or its run was
-// cancelled. open are the questions that remain.
+// NothingToResume refuses an answer for which no run waits: there is no question, it is being answered, or its run was
+// cancelled. open are the remaining questions.
 func NothingToResume(threadID string, open []mapping.Interrupt) *mapping.Error {
 	e := mapping.Errorf(mapping.Conflict, mapping.CodeNoPendingInterrupt, "Thread %s waits for other answers only. Open: %s.", threadID, listed(open))
 	if len(open) == 0 {
@@ -67,14 +66,14 @@ func NothingToResume(threadID string, open []mapping.Interrupt) *mapping.Error {
 	return e
 }
 
-// UnansweredByParent refuses the call of a parent graph that was resumed without an answer to the question that is open
-// here: it would ask again, for ever.
+// UnansweredByParent refuses the call of a parent graph that was resumed without an answer to the open question here.
+// It would ask again forever.
 func UnansweredByParent(threadID string, open []mapping.Interrupt) *mapping.Error {
 	return invalidAnswer(open, "Thread %s waits for an answer to %s, and the graph that calls was resumed without one. Resume it by the id of the question: Command(resume={id: value}).",
 		threadID, listed(open))
 }
 
-// Named returns the open questions that an answer names by their ids.
+// Named returns the open questions whose ids an answer names.
 func Named(resume json.RawMessage, open []mapping.Interrupt) (named []mapping.Interrupt) {
 	list, err := rawjson.Members(resume)
 	if err != nil {
@@ -88,8 +87,8 @@ func Named(resume json.RawMessage, open []mapping.Interrupt) (named []mapping.In
 	return named
 }
 
-// AnswersNothing reports whether a resume has no answer in it: it is null, or names questions with null for each, as
-// input.respond does where its response is null.
+// AnswersNothing reports whether a resume contains no answer: it is null, or has null for each named question, as
+// input.respond does if its response is null.
 func AnswersNothing(resume json.RawMessage) bool {
 	if rawjson.IsNull(resume) {
 		return true
@@ -98,8 +97,8 @@ func AnswersNothing(resume json.RawMessage) bool {
 	return err == nil && !slices.ContainsFunc(list, func(m rawjson.Member) bool { return !rawjson.IsNull(m.Value) })
 }
 
-// AnswerAsAsked returns an answer that names open questions by their ids as they were asked with: an id of 32
-// hexadecimal digits may also be named as a UUID, and the other way round.
+// AnswerAsAsked returns an answer with the ids of open questions as they were asked: an id of 32 hexadecimal digits may
+// also be written as a UUID, and vice versa.
 func AnswerAsAsked(resume json.RawMessage, open []mapping.Interrupt) json.RawMessage {
 	list, err := rawjson.Members(resume)
 	if err != nil {
@@ -127,8 +126,8 @@ func sameID(a, b string) bool {
 	return looksLikeID(a) && looksLikeID(b) && strings.ReplaceAll(a, "-", "") == strings.ReplaceAll(b, "-", "")
 }
 
-// answerByID unpacks {interrupt_id: value}. An object counts as one when it names an open question, or when all its
-// keys look like ids.
+// answerByID unwraps {interrupt_id: value}. An object has this form if it names an open question, or if all its keys
+// look like ids.
 func answerByID(resume json.RawMessage, open []mapping.Interrupt, isID func(string) bool) (json.RawMessage, error) {
 	list, err := rawjson.Members(resume)
 	if err != nil || len(list) == 0 {
@@ -164,13 +163,13 @@ func isOpen(open []mapping.Interrupt, id string) bool {
 	return false
 }
 
-// looksLikeID knows ids of 32 hexadecimal digits, as LangGraph and the bridge make them, and UUIDs, which the bridge
-// made before.
+// looksLikeID recognises ids of 32 hexadecimal digits, as LangGraph and the bridge create them, and UUIDs, which the
+// bridge created before.
 func looksLikeID(s string) bool {
 	return mapping.IsUUID(s) || isDigest(s)
 }
 
-// isDigest knows ids of 32 hexadecimal digits.
+// isDigest recognises ids of 32 hexadecimal digits.
 func isDigest(s string) bool {
 	return len(s) == 32 && strings.Trim(s, "0123456789abcdef") == ""
 }
@@ -183,7 +182,7 @@ func unknownInterrupt(unknown []string, open []mapping.Interrupt) *mapping.Error
 	return invalidAnswer(open, "There is no open question %s (%s). Answer one that is open, or send the bare value.", strings.Join(unknown, ", "), what)
 }
 
-// invalidAnswer is an error of class Invalid that names the pending ids.
+// invalidAnswer returns an error of class Invalid with the pending ids.
 func invalidAnswer(open []mapping.Interrupt, format string, args ...any) *mapping.Error {
 	e := mapping.Invalidf(format, args...)
 	e.Detail = map[string]any{"pending": idsOf(open)}

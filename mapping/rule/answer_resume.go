@@ -7,10 +7,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// ResumeFor turns the words of a task/step client (or the default answer) into the resume value for a question of a
-// thread/run agent: typed HumanInterrupts get [{type: accept}] for yes and [{type: response, args}] for text,
-// decisions-style ones their decisions, others the text itself. A HumanInterrupt that does not allow accept is answered
-// in words even by yes. Where the question has a response_schema, the words are told as the value that it wants.
+// ResumeFor converts the text of a task/step client (or the default answer) into the resume value for a question of a
+// thread/run agent. Typed HumanInterrupts get [{type: accept}] for yes and [{type: response, args}] for text.
+// Decisions-style ones get their decisions, others the text itself. A HumanInterrupt that does not allow accept gets
+// text even for yes. If the question has a response_schema, the text becomes a value that fits it.
 func ResumeFor(question mapping.Interrupt, text string) json.RawMessage {
 	if cards := humanInterrupts(question.Value); len(cards) > 0 {
 		out := make([]json.RawMessage, len(cards))
@@ -41,7 +41,7 @@ func cardResponse(card json.RawMessage, text string) json.RawMessage {
 	return w.Key("args").Text(text).Close('}').Bytes
 }
 
-// decision answers one request: words are a response where the agent takes one, else the reason of a refusal.
+// decision answers one request: text is a response if the agent accepts one, or else the reason of a refusal.
 func decision(value, request json.RawMessage, text string) json.RawMessage {
 	w := new(rawjson.Writer).Open('{').Key("type")
 	switch {

@@ -9,9 +9,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// CheckSchemas refuses, with an error of class Invalid, an answer that is none of the kind that a graph asked for
-// (response_schema): LangGraph gives such a schema to its clients and takes any answer, on which the graph then fails.
-// What is answered for a client that says nothing is the graph's to judge.
+// CheckSchemas refuses, with an error of class Invalid, an answer that does not fit the graph's response_schema.
+// LangGraph only shows the schema to its clients and accepts any answer, at which the graph then fails. The default
+// answer for a client that sends nothing is not checked.
 func CheckSchemas(o *mapping.RunOptions) error {
 	if o.Guessed != "" {
 		return nil
@@ -28,7 +28,7 @@ func CheckSchemas(o *mapping.RunOptions) error {
 	return nil
 }
 
-// answerTo is what an answer says to one of the questions.
+// answerTo returns the part of an answer for one of the questions.
 func answerTo(q mapping.Interrupt, o *mapping.RunOptions) (json.RawMessage, bool) {
 	if len(Named(o.Resume, o.Asked)) == 0 {
 		return o.Resume, len(o.Asked) == 1
@@ -37,8 +37,8 @@ func answerTo(q mapping.Interrupt, o *mapping.RunOptions) (json.RawMessage, bool
 	return value, value != nil
 }
 
-// asSchema is a task/step client's words as a value that the question's schema wants: as they are, as the JSON that
-// they may be, or as yes or no.
+// asSchema converts a task/step client's text to a value that fits the question's schema: the text itself, the JSON in
+// it, or yes or no.
 func asSchema(schema json.RawMessage, text string) (json.RawMessage, bool) {
 	candidates := []json.RawMessage{rawjson.Quote(text)}
 	if raw := json.RawMessage(strings.TrimSpace(text)); rawjson.Valid(raw) {

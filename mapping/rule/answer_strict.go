@@ -7,13 +7,12 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// codeUnknownInterrupt is of an answer that a strict resume refuses.
+// codeUnknownInterrupt is the code of answers that a strict resume refuses.
 const codeUnknownInterrupt = "unknown_interrupt"
 
-// CheckStrictly refuses what CheckAnswer and ParseAnswer let pass of an answer, for a client that asked for
-// strict_resume: an answer that names no question although several are open, an empty object, and names of questions
-// that are not open beside such that are. Source: UnknownInterruptError of LangGraph, whose reasons are not_pending,
-// empty_map and ambiguous.
+// CheckStrictly refuses answers that CheckAnswer and ParseAnswer accept, for a client with strict_resume: an answer
+// that names no question although several are open, an empty object, and ids that are not open next to open ones.
+// Source: UnknownInterruptError of LangGraph, whose reasons are not_pending, empty_map and ambiguous.
 func CheckStrictly(resume json.RawMessage, open []mapping.Interrupt) error {
 	names, err := rawjson.Members(resume)
 	named := len(Named(resume, open))

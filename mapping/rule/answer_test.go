@@ -15,7 +15,7 @@ func TestCheckAnswer(t *testing.T) {
 	for _, c := range []struct {
 		name, answer string
 		open         []string
-		names        []string // that the refusal must have; nil: it is taken
+		names        []string // that the refusal must contain; nil if the answer is accepted
 	}{
 		{"bare", `"yes"`, []string{one}, nil},
 		{"by its id", `{"` + one + `":"yes"}`, []string{one}, nil},
@@ -47,7 +47,7 @@ func TestCheckAnswer(t *testing.T) {
 	}
 }
 
-// TestCheckAnswerToNameless: an agent that is told no id gives an answer to the question that comes first.
+// TestCheckAnswerToNameless checks that an agent that receives no id gives an answer to the first question.
 func TestCheckAnswerToNameless(t *testing.T) {
 	t.Parallel()
 	const one, two = "11111111111111111111111111111111", "22222222222222222222222222222222"
@@ -66,7 +66,7 @@ func TestCheckAnswerToNameless(t *testing.T) {
 	}
 }
 
-// asked is a question as an agent of the kind asks it.
+// asked returns a question of a task/step agent.
 func asked(id string, ask mapping.Approval, tool string) mapping.Interrupt {
 	info := mapping.StepInfo{Output: asRaw(`"out"`), Additional: asRaw(`{"use_tool":{"name":"` + tool + `","arguments":{"question":"Which?"}}}`)}
 	in := stepQuestion(someRun, 1, info, ask)[0]
@@ -135,7 +135,7 @@ func TestParseAnswer(t *testing.T) {
 	}
 }
 
-// What a question cannot be answered by is refused, with its id and what can be sent instead.
+// An invalid answer to a question is refused with the question's id and the accepted answers.
 func TestCheckStepAnswer(t *testing.T) {
 	t.Parallel()
 	command, user, each := asked(firstID, mapping.ApprovalAsk, "write_file"), asked(firstID, mapping.ApprovalAuto, askUser), asked(firstID, mapping.ApprovalStep, "write_file")
@@ -171,7 +171,7 @@ func TestCheckStepAnswer(t *testing.T) {
 	}
 }
 
-// A graph's answers are of the kind that it asked for.
+// Answers to a graph fit its schema.
 func TestCheckSchemas(t *testing.T) {
 	t.Parallel()
 	days := mapping.Interrupt{ID: firstID, Value: asRaw(`"How many?"`), Schema: asRaw(`{"type":"integer","minimum":1}`)}
@@ -209,7 +209,7 @@ func TestCheckSchemas(t *testing.T) {
 	}
 }
 
-// Ids of questions that a database holds from before have dashes; clients may write either form.
+// Ids of questions in older databases have dashes. Clients may use either form.
 func TestAnswerNamesEitherSpelling(t *testing.T) {
 	t.Parallel()
 	const dashed, digits = "b93f4bd6-44d2-5c28-ac2a-1bfa61d8dbfa", "b93f4bd644d25c28ac2a1bfa61d8dbfa"

@@ -16,31 +16,31 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// Attachment is a file that stands in the content of a message.
+// Attachment is a file in the content of a message.
 type Attachment struct {
-	// Name is what the file is called, without a folder: as the message says, else, or where that cannot be a path,
-	// made from the message's id and the media type.
+	// Name is the file's name without a folder: the message's name for it, or one made from the message's id and the
+	// media type if that is missing or cannot be a path.
 	Name     string
 	MIMEType string // "" for none
-	// Link is the address or id of a file that the message only names. Its bytes cannot be had: the bridge fetches
-	// nothing for a client, and ids are the business of a model's provider. "": Open reads the bytes.
+	// Link is the address or id of a file that the message only references. Its bytes are not available: the bridge
+	// downloads nothing for a client, and only a model's provider knows the ids. If it is "", Open reads the bytes.
 	Link string
 
 	written  json.RawMessage // the bytes, as a JSON string
-	skip     int             // of them, as decoded: the head of a data URL
+	skip     int             // number of decoded bytes to skip: the head of a data URL
 	encoding encoding
 }
 
-// encoding is how the bytes of an attachment are written.
+// encoding is the encoding of an attachment's bytes.
 type encoding int
 
 const (
 	inBase64  encoding = iota
-	asText             // they are the text's own
+	asText             // they are the text itself
 	asPercent          // a data URL without base64 (RFC 2397)
 )
 
-// Attachments returns the files in a message's content, in their order.
+// Attachments returns the files in a message's content, in order.
 func Attachments(message json.RawMessage) (list []Attachment) {
 	eachPart(message, func(p part) {
 		if f, ok := p.file(); ok {
@@ -57,11 +57,11 @@ func Attachments(message json.RawMessage) (list []Attachment) {
 	return list
 }
 
-// Held reports whether the message holds the bytes.
+// Held reports whether the message contains the bytes.
 func (a Attachment) Held() bool { return a.Link == "" }
 
-// Open reads the bytes of a held attachment. They are decoded as they are read, out of the message itself. Reading
-// fails where the data is not what the message says it is.
+// Open reads the bytes of a held attachment. They are decoded while they are read from the message. Reading fails if
+// the data is not in the declared encoding.
 func (a Attachment) Open() io.Reader {
 	text := rawjson.Quoted(rawjson.Trim(a.written)).Bytes()
 	text = text[min(a.skip, len(text)):]
@@ -93,7 +93,7 @@ func base64Reader(text []byte) io.Reader {
 	return worded{base64.NewDecoder(coding, bytes.NewReader(text))}
 }
 
-// worded has every failure of a decoder say what the data is not.
+// worded replaces every error of a decoder by a description of the data.
 type worded struct{ io.Reader }
 
 func (w worded) Read(p []byte) (int, error) {
@@ -108,8 +108,7 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// Words returns the words of the input's last human message: its text, or, without a word, the files in it by their
-// names. "" where it says nothing.
+// Words returns the text of the input's last human message, or the names of its files if it has none, or "".
 func (in *Input) Words() string {
 	if strings.TrimSpace(in.Text) != "" {
 		return in.Text
@@ -121,7 +120,7 @@ func (in *Input) Words() string {
 	return Say(request, func(a Attachment) string { return a.Name })
 }
 
-// HeldAttachments counts the files whose bytes the messages hold.
+// HeldAttachments counts the files whose bytes are in the messages.
 func HeldAttachments(messages []json.RawMessage) (n int) {
 	for _, m := range messages {
 		for _, a := range Attachments(m) {
@@ -133,9 +132,9 @@ func HeldAttachments(messages []json.RawMessage) (n int) {
 	return n
 }
 
-// CheckAttachments refuses files in messages that cannot be artifacts: bytes that are not what they are said to be,
-// with an *Error of class Invalid, or more than limit of them (0: any number), with one of class TooLarge. It is for
-// agents that are given files beside the messages.
+// CheckAttachments refuses files in messages that cannot be artifacts, with an *Error: of class Invalid for bytes in
+// another encoding than declared, of class TooLarge for more than limit of them (0 for no limit). It is for agents that
+// receive files separately from the messages.
 func (in *Input) CheckAttachments(limit int64) error {
 	for i, m := range in.Messages {
 		if err := checkAttachments(m, in.placeOf(i), limit); err != nil {
@@ -145,7 +144,7 @@ func (in *Input) CheckAttachments(limit int64) error {
 	return nil
 }
 
-// CheckAttachments refuses files in messages of a state update, as Input.CheckAttachments those of an input, and counts
+// CheckAttachments refuses files in messages of a state update, as Input.CheckAttachments does for an input, and counts
 // the held ones.
 func CheckAttachments(messages []json.RawMessage, limit int64) (held int, err error) {
 	for _, m := range messages {
@@ -180,7 +179,7 @@ func (a Attachment) check(at place, limit int64) error {
 	return nil
 }
 
-// placeOf is where a message of the input stood in the request.
+// placeOf returns the place of a message of the input in the request.
 func (in *Input) placeOf(i int) place {
 	own := len(in.Messages) - in.further
 	switch {
@@ -193,9 +192,9 @@ func (in *Input) placeOf(i int) place {
 	}
 }
 
-// Untold reports what of the messages cannot be told to an agent that takes words and files: files that are only linked
-// to are told by their addresses, and parts that are neither text nor a file, or a file that the patterns exclude (see
-// Excluded), are left out.
+// Untold reports losses in the messages for an agent that accepts text and files. links: files that are only linked,
+// whose addresses it receives. parts: parts that are neither text nor a file, or files that the patterns exclude (see
+// Excluded).
 func (in *Input) Untold(exclude []string) (links, parts bool) {
 	for _, m := range in.Messages {
 		calls := len(toolCalls(m)) > 0
@@ -208,9 +207,9 @@ func (in *Input) Untold(exclude []string) (links, parts bool) {
 	return links, parts
 }
 
-// Unsaid reports what stands beside the content of the messages that an agent which takes words and files is not told:
-// the names that people go by, and metadata (Agent Protocol, schema Message). The names of what agents and tools said
-// are those of nodes and of calls.
+// Unsaid reports which data besides the content of messages does not reach an agent that accepts text and files: the
+// names of people, and metadata (Agent Protocol, schema Message). The names in messages of agents and tools are those
+// of nodes and calls.
 func (in *Input) Unsaid() (names, metadata bool) {
 	for _, m := range in.Messages {
 		name, _ := rawjson.Text(rawjson.Get(m, "name"))
@@ -220,14 +219,14 @@ func (in *Input) Unsaid() (names, metadata bool) {
 	return names, metadata
 }
 
-// Say returns the text of a message's content, followed by the names of the files in it. name returns the agent's name
-// of a held file, "" where the agent was not given it.
+// Say returns the text of a message's content, followed by the names of its files. name returns the agent's name of a
+// held file, or "" if the agent did not receive it.
 func Say(message json.RawMessage, name func(Attachment) string) string {
 	return sayAs(MessageText(message), message, name)
 }
 
-// SayInput is Say for a message of the state that the input was merged into. The request is not read out of it again:
-// its words may be long, and the input has them.
+// SayInput is Say for a message of the state into which the input was merged. It uses the text of the input, which may
+// be long, instead of reading the message again.
 func (in *Input) SayInput(message json.RawMessage, name func(Attachment) string) string {
 	if in.HasText && bytes.Equal(message, in.request()) {
 		return sayAs(in.Text, message, name)
@@ -235,7 +234,7 @@ func (in *Input) SayInput(message json.RawMessage, name func(Attachment) string)
 	return Say(message, name)
 }
 
-// sayAs is Say for a message whose text is known.
+// sayAs is Say for a message with known text.
 func sayAs(text string, message json.RawMessage, name func(Attachment) string) string {
 	var lines []string
 	for _, a := range Attachments(message) {
@@ -256,7 +255,7 @@ func attachedLine(at, name string) string {
 	return "[Attached file: " + at + "]"
 }
 
-// WithContent returns the message with a text for its content.
+// WithContent returns the message with text as its content.
 func WithContent(message json.RawMessage, text string) json.RawMessage {
 	said, err := rawjson.WithMember(message, "content", rawjson.Quote(text))
 	if err != nil {
@@ -265,7 +264,7 @@ func WithContent(message json.RawMessage, text string) json.RawMessage {
 	return said
 }
 
-// HeldSums returns the SHA-256 sums, in hexadecimal digits, of the files that messages hold.
+// HeldSums returns the hexadecimal SHA-256 sums of the files in messages.
 func HeldSums(messages []json.RawMessage) map[string]bool {
 	sums := map[string]bool{}
 	for _, m := range messages {

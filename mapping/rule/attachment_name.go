@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// fileName is the clean name of a file in a message: the last part of the name that was sent, if that can be a path,
-// else one made from the message's id and the media type.
+// fileName returns the clean name of a file in a message: the last part of the name that was sent, if that can be a
+// path, or one made from the message's id and the media type.
 func fileName(sent, messageID, mediaType string) string {
 	name := path.Base(strings.ReplaceAll(sent, `\`, "/"))
 	if clean, err := CleanPath(name); err == nil && len(clean) <= maxFileName && !strings.HasPrefix(clean, "-") {
@@ -21,13 +21,13 @@ func fileName(sent, messageID, mediaType string) string {
 	return "attachment" + made
 }
 
-// maxFileName leaves room for a number below the 255 bytes that file systems take.
+// maxFileName leaves room for a number within the 255 bytes of file systems.
 const maxFileName = 240
 
-// plainID is what ids look like that make a good name.
+// plainID matches ids that are good names.
 var plainID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$`)
 
-// extensions are those of media types that do not name them.
+// extensions are those of media types whose names differ from them.
 var extensions = map[string]string{
 	"image/jpeg": ".jpg", "image/svg+xml": ".svg", "image/x-icon": ".ico", "text/plain": ".txt", "text/markdown": ".md", "text/javascript": ".js",
 	"audio/mpeg": ".mp3", "audio/x-wav": ".wav", "audio/mp4": ".m4a", "video/quicktime": ".mov", "application/msword": ".doc",
@@ -39,8 +39,8 @@ var extensions = map[string]string{
 
 var plainSubtype = regexp.MustCompile(`^[a-z0-9]{1,5}$`)
 
-// extensionOf is the end of a file's name by its media type. The system's table is not asked: a name must be the same
-// on every machine.
+// extensionOf returns the extension for a media type. It does not use the system's table, because a name must be the
+// same on every machine.
 func extensionOf(mediaType string) string {
 	mediaType, _, _ = strings.Cut(mediaType, ";")
 	if known, ok := extensions[strings.TrimSpace(mediaType)]; ok {
@@ -52,7 +52,7 @@ func extensionOf(mediaType string) string {
 	return ".bin"
 }
 
-// Numbered returns the name of the nth of several files that are called the same: "a.png", "a-2.png", "a-3.png".
+// Numbered returns the name of the nth of several files with the same name: "a.png", "a-2.png", "a-3.png".
 func (a Attachment) Numbered(n int) string {
 	if n < 2 {
 		return a.Name

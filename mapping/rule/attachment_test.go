@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// read is an attachment as a test compares it: name, type, link or bytes.
+// read is an attachment in comparable form: name, type, link or bytes.
 type read struct{ Name, Type, Link, Bytes string }
 
 func readAttachments(t *testing.T, message string) (list []read) {
@@ -79,7 +79,7 @@ func TestAttachments(t *testing.T) {
 	}
 }
 
-// What is no file stays none.
+// Parts that are not files.
 func TestNoAttachments(t *testing.T) {
 	t.Parallel()
 	for _, content := range []string{
@@ -177,7 +177,7 @@ func TestSay(t *testing.T) {
 	}
 }
 
-// FuzzAttachments: whatever stands in a message, names can be paths and nothing fails.
+// FuzzAttachments checks that the names of attachments are valid paths, and that no message causes a failure.
 func FuzzAttachments(f *testing.F) {
 	for _, s := range []string{`[{"type":"image","data":"aGk=","filename":"../a"}]`, `[{"type":"image_url","image_url":{"url":"data:,%2"}}]`,
 		`[{"type":"file","file":{"file_data":"data:","filename":"\u0000"}}]`, `[{"type":"document","source":{"type":"text","data":"x"}}]`} {

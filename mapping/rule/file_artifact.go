@@ -20,14 +20,14 @@ import (
 // File is one file of a state (values.files), decoded.
 type File struct {
 	Path       string // canonical, see CleanPath
-	Content    []byte // nil when Reference
+	Content    []byte // nil for a Reference
 	MIMEType   string
-	Reference  string // artifact id of a file whose bytes are not in the state
+	Reference  string // artifact id of a file whose bytes are outside of the state
 	Deleted    bool
 	ModifiedAt time.Time
 }
 
-// FileStyle is how files stand in a state: as objects or as plain strings.
+// FileStyle is the form of files in a state: objects or plain strings.
 type FileStyle string
 
 const (
@@ -35,11 +35,11 @@ const (
 	FileString FileStyle = "string"
 )
 
-// fileTime is how times are written in a file object: UTC, in milliseconds.
+// fileTime is the format of times in a file object: UTC, in milliseconds.
 const fileTime = "2006-01-02T15:04:05.000Z"
 
-// EncodeFile returns the value of values.files["/"+path]: by style object {content, encoding: utf-8|base64, mimeType,
-// created_at, modified_at}, by style string the text alone. Content that is no text is an object in either style.
+// EncodeFile returns the value of values.files["/"+path]: in style object {content, encoding: utf-8|base64, mimeType,
+// created_at, modified_at}, in style string only the text. Content that is not text is an object in either style.
 func EncodeFile(a mapping.Artifact, content []byte, style FileStyle) json.RawMessage {
 	text := utf8.Valid(content) && bytes.IndexByte(content, 0) < 0
 	if style == FileString && text {
@@ -57,7 +57,7 @@ func EncodeFile(a mapping.Artifact, content []byte, style FileStyle) json.RawMes
 	return w.Close('}').Bytes
 }
 
-// EncodeReference returns the value for a file whose bytes stay out of the state and are found at url, "" for nowhere:
+// EncodeReference returns the value for a file whose bytes are outside of the state, at url or nowhere (""):
 // {artifact_id, url, size, mimeType, created_at, modified_at}.
 func EncodeReference(a mapping.Artifact, url string) json.RawMessage {
 	var w rawjson.Writer
@@ -70,11 +70,11 @@ func EncodeReference(a mapping.Artifact, url string) json.RawMessage {
 	return w.Close('}').Bytes
 }
 
-// octets is what clients call a file whose type they do not know.
+// octets is clients' type of a file of unknown type.
 const octets = "application/octet-stream"
 
-// writeFileFacts calls text a text even where its type was not known: agents that go by it would not show its content
-// to their model.
+// writeFileFacts gives text of unknown type a text type, because agents that check it would not show the content to
+// their model.
 func writeFileFacts(w *rawjson.Writer, a mapping.Artifact, text bool) {
 	switch {
 	case text && (a.MIMEType == "" || a.MIMEType == octets):
@@ -87,10 +87,10 @@ func writeFileFacts(w *rawjson.Writer, a mapping.Artifact, text bool) {
 	w.Key("modified_at").Text(a.ModifiedAt.UTC().Format(fileTime))
 }
 
-// DecodeFiles reads values.files, or a delta of it, in every shape that is in use: path to a string, to {content:
-// [lines]}, to {content, encoding}, to {content, mimeType}, to {artifact_id}, or to null for a deletion. Entries it
-// cannot read are skipped and named in bad. Of two entries with one canonical path the later counts. What is no object
-// has no files.
+// DecodeFiles reads values.files, or a delta of it, in every form that is in use: path to a string, to {content:
+// [lines]}, to {content, encoding}, to {content, mimeType}, to {artifact_id}, or to null for a deletion. Unreadable
+// entries are skipped and named in bad. Of two entries with the same canonical path the later counts. Anything but an
+// object has no files.
 func DecodeFiles(files json.RawMessage) (list []File, bad []string) {
 	entries, err := rawjson.Members(files)
 	if err != nil {
@@ -113,7 +113,7 @@ func DecodeFiles(files json.RawMessage) (list []File, bad []string) {
 	return list, bad
 }
 
-// FilesAt returns the file that a state has under a canonical path, as DecodeFiles reads it: one entry or none.
+// FilesAt returns the file under a canonical path of a state, as DecodeFiles reads it: one entry or none.
 func FilesAt(f *state.Fold, path string) []File {
 	files := filesOf(f)
 	for _, name := range [...]string{"/" + path, path} {
@@ -125,8 +125,8 @@ func FilesAt(f *state.Fold, path string) []File {
 	return nil
 }
 
-// ChangedFiles returns the files that are new or different in after, and as Deleted those that it does not have any
-// more. Either fold may be nil. Entries that cannot be read are named in bad, as by DecodeFiles.
+// ChangedFiles returns the files that are new or different in after, and as Deleted those that it lacks. Either fold
+// may be nil. Unreadable entries are named in bad, as by DecodeFiles.
 func ChangedFiles(before, after *state.Fold) (list []File, bad []string) {
 	was, now := filesOf(before), filesOf(after)
 	if was == now || was.Len() == 0 && now.Len() == 0 {
@@ -256,7 +256,7 @@ func joinLines(b json.RawMessage) ([]byte, error) {
 	return out, nil
 }
 
-// byteObject reads what JavaScript makes of bytes: {type: "Buffer", data: […]} of a Buffer, {"0": 104, "1": 105 …} of a
+// byteObject reads JavaScript's JSON of bytes: {type: "Buffer", data: […]} of a Buffer, {"0": 104, "1": 105 …} of a
 // Uint8Array.
 func byteObject(b json.RawMessage) ([]byte, error) {
 	object, err := rawjson.ParseObject(b)
@@ -292,7 +292,7 @@ func byteList(elems []json.RawMessage) ([]byte, error) {
 	return out, nil
 }
 
-// parseFileTime reads RFC 3339, and the same without a zone as UTC; the zero time for anything else.
+// parseFileTime reads RFC 3339, which may lack a zone for UTC. It returns the zero time for anything else.
 func parseFileTime(s string) time.Time {
 	for _, layout := range [...]string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
 		if t, err := time.Parse(layout, s); err == nil {

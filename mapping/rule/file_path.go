@@ -11,10 +11,10 @@ import (
 
 const maxPath = 1024
 
-// CleanPath makes the canonical path of an artifact: no leading "/" or "./", "/" between parts. One leading "/" is
-// taken off; "//x" is refused. It refuses, with an *Error of class Invalid, what could leave a folder or name a device:
-// "..", drives, backslashes, NUL and control characters, invalid UTF-8, empty names, names that end with a dot or a
-// space, reserved device names, more than 1024 bytes. Percent-encoding is not decoded.
+// CleanPath returns the canonical path of an artifact: no leading "/" or "./", "/" between parts. It removes one
+// leading "/" and refuses "//x". It refuses, with an *Error of class Invalid, paths that could leave a folder or name a
+// device: "..", drives, backslashes, NUL and control characters, invalid UTF-8, empty names, names that end with a dot
+// or a space, reserved device names, more than 1024 bytes. Percent-encoding is not decoded.
 func CleanPath(p string) (string, error) {
 	if len(p) > maxPath {
 		return "", badPath(p[:64]+"…", "it is longer than 1024 bytes")
@@ -41,9 +41,9 @@ func CleanPath(p string) (string, error) {
 	return strings.Join(parts, "/"), nil
 }
 
-// badPart returns what is wrong with one part of a path.
+// badPart returns the fault of one part of a path, or "".
 func badPart(part string) string {
-	// Windows drops dots and spaces at the end of a name: it would be another file's.
+	// Windows drops dots and spaces at the end of a name, which would then be another file's.
 	bare := strings.TrimRight(part, ". ")
 	switch {
 	case part == "":
@@ -65,7 +65,7 @@ func isDrive(part string) bool {
 	return len(part) >= 2 && part[1] == ':' && unicode.IsLetter(rune(part[0]))
 }
 
-// isDevice reports whether Windows would open a device under this name, whatever stands after the first dot or colon.
+// isDevice reports whether the name opens a device on Windows, regardless of the part after the first dot or colon.
 func isDevice(part string) bool {
 	if i := strings.IndexAny(part, ".:"); i >= 0 {
 		part = part[:i]
@@ -88,10 +88,10 @@ func badPath(p, why string) *mapping.Error {
 	return e
 }
 
-// ArtifactPath returns the canonical path of an artifact with a file_name and relative_path: relative_path itself when
-// its last part is file_name, else folder and name. The v1 document leaves open which of the two relative_path is, and
-// agents do both; a trailing "/" makes it a folder, "" and "." are the root. The result, and the errors, are those of
-// CleanPath.
+// ArtifactPath returns the canonical path of an artifact with a file_name and relative_path: relative_path itself if
+// its last part is file_name, otherwise folder and name. The v1 document does not define which of the two relative_path
+// is, and agents do both. A trailing "/" makes it a folder; "" and "." are the root. The result, and the errors, are
+// those of CleanPath.
 func ArtifactPath(fileName, relativePath string) (string, error) {
 	switch {
 	case relativePath == "" || relativePath == "." || relativePath == "./" || relativePath == "/":
@@ -103,7 +103,7 @@ func ArtifactPath(fileName, relativePath string) (string, error) {
 	}
 }
 
-// statePath is the key of a file in values.files: "/" and its path. What is no clean path stays as it is.
+// statePath returns the key of a file in values.files: "/" and its path. An unclean path is returned unchanged.
 func statePath(path string) string {
 	clean, err := CleanPath(path)
 	if err != nil {
@@ -112,8 +112,8 @@ func statePath(path string) string {
 	return "/" + clean
 }
 
-// Excluded matches a canonical path, and every folder above it, against glob patterns (path.Match); a pattern may begin
-// with a slash, and end in "/**".
+// Excluded reports whether a canonical path, or a folder above it, matches a glob pattern (path.Match). A pattern may
+// begin with a slash, and end with "/**".
 func Excluded(name string, patterns []string) bool {
 	for _, p := range patterns {
 		p = strings.TrimSuffix(strings.TrimPrefix(p, "/"), "/**")

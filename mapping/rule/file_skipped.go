@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// keySkipped is where clients find the files that were skipped: a member of additional_kwargs.apbridge of a step's
-	// message, and of a v1 step's additional_output.
+	// keySkipped is the member with the skipped files, in additional_kwargs.apbridge of a step's message, and in a v1
+	// step's additional_output.
 	keySkipped = "skipped_files"
-	maxSkipped = 100 // of them that one step names
+	maxSkipped = 100 // maximum number named by one step
 )
 
-// withSkipped adds the list of skipped files to a step's additional output, an object or nil. What is in a list of the
-// same name stays: the agent is a bridge, too.
+// withSkipped adds the list of skipped files to a step's additional output, an object or nil. Existing entries stay,
+// since the agent may be a bridge, too.
 func withSkipped(additional json.RawMessage, files []mapping.SkippedFile) json.RawMessage {
 	if len(files) == 0 {
 		return additional
@@ -45,8 +45,8 @@ func skippedJSON(f mapping.SkippedFile) json.RawMessage {
 	return w.Key("reason").Text(f.Reason).Close('}').Bytes
 }
 
-// SaysOnlySkipped reports whether a message of a state has no words and was made to name skipped files. It is not what
-// the agent said last.
+// SaysOnlySkipped reports whether a message of a state has no text and only names skipped files. It does not count as
+// the agent's last message.
 func SaysOnlySkipped(message json.RawMessage) bool {
 	if rawjson.Kind(message) != '{' || MessageText(message) != "" {
 		return false

@@ -54,7 +54,7 @@ func TestSkippedFilesAreBounded(t *testing.T) {
 	}
 }
 
-// TestLastAnswerBesideSkippedFiles: a message that only names files is not what the agent said last.
+// TestLastAnswerBesideSkippedFiles checks that a message which only names files is not the agent's last answer.
 func TestLastAnswerBesideSkippedFiles(t *testing.T) {
 	t.Parallel()
 	fold := foldOf(t, `{"messages":[`+ai("1", "the answer", "{}")+`,`+ai("2", "", `{"apbridge":{"skipped_files":[]}}`)+`]}`)

@@ -11,10 +11,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// CheckpointMetadata returns the metadata of a checkpoint as LangGraph's thread state has it. Searches match it, too.
-// It is {source, step, parents, thread_id, run_id, as_node} over the agent's own metadata of the checkpoint, over the
-// facts of its run. A checkpoint that no run made has no run_id. Only an update for which a client named a node has
-// as_node.
+// CheckpointMetadata returns the metadata of a checkpoint in the form of LangGraph's thread state. Searches match it,
+// too. It is {source, step, parents, thread_id, run_id, as_node} merged over the agent's own metadata of the
+// checkpoint, merged over the facts of its run. A checkpoint without a run has no run_id. Only an update with a node
+// named by a client has as_node.
 func CheckpointMetadata(threadID string, c mapping.Checkpoint) json.RawMessage {
 	own := new(rawjson.Writer).Open('{').Key("source").Text(c.Source).Key("step").Int(int64(c.Step))
 	own.Key("parents").Literal("{}").Key("thread_id").Text(threadID)
@@ -26,25 +26,25 @@ func CheckpointMetadata(threadID string, c mapping.Checkpoint) json.RawMessage {
 	}
 	all := own.Close('}').Bytes
 	for _, under := range []json.RawMessage{c.Metadata, c.Facts} {
-		if merged, err := rawjson.Merge(under, all, nil); err == nil { // else an agent's metadata is no object
+		if merged, err := rawjson.Merge(under, all, nil); err == nil { // otherwise an agent's metadata is not an object
 			all = merged
 		}
 	}
 	return all
 }
 
-// MadeByRun is the part of the metadata that names the run which made a checkpoint.
+// MadeByRun returns the part of the metadata that names the run of a checkpoint.
 func MadeByRun(id string) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("run_id").Text(id).Close('}').Bytes
 }
 
-// mostFacts bounds RunFacts in bytes.
+// mostFacts is the maximum size of RunFacts in bytes.
 const mostFacts = 16 << 10
 
-// RunFacts returns the part of a checkpoint's metadata that tells of the run which made it, as LangGraph's servers
-// keep it with each checkpoint: the plain values of its configurable, the earlier checkpoint at which it begins, its
-// metadata, and its attempt. Credentials of the configurable are left out. So are members that would make the facts
-// longer than 16 KiB, as every checkpoint keeps them.
+// RunFacts returns the part of a checkpoint's metadata about its run, which LangGraph's servers store with each
+// checkpoint: the plain values of its configurable, the earlier checkpoint at which it began, its metadata, and its
+// attempt. Credentials of the configurable are omitted. Members that would exceed 16 KiB are also omitted, because every
+// checkpoint stores the facts.
 func RunFacts(r *mapping.Run) json.RawMessage {
 	var facts rawjson.Object
 	put := func(name rawjson.Quoted, value json.RawMessage) {
@@ -65,7 +65,7 @@ func RunFacts(r *mapping.Run) json.RawMessage {
 	return facts.JSON()
 }
 
-// UpdateFacts is the same of a state update: the graph of the thread, if its metadata names one.
+// UpdateFacts returns the facts of a state update: the graph of the thread, if its metadata names one.
 func UpdateFacts(thread json.RawMessage) json.RawMessage {
 	graph := rawjson.Get(thread, "graph_id")
 	if rawjson.Kind(graph) != '"' {
@@ -74,18 +74,18 @@ func UpdateFacts(thread json.RawMessage) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("graph_id").Raw(graph, "null").Close('}').Bytes
 }
 
-// placeKeys are members of a configurable that say where a run begins.
+// placeKeys are members of a configurable that name the checkpoint at which a run begins.
 var placeKeys = []string{"checkpoint_id", "checkpoint_ns", "checkpoint_map", "thread_ts"}
 
-// AgentMetadata returns the metadata that an agent gives a checkpoint without the named members. It may hold a run's
-// configurable, of which credentials are left out, and the place where the run began, which has ids of the agent.
+// AgentMetadata returns an agent's metadata of a checkpoint without the named members. The metadata may contain a run's
+// configurable. Its credentials are omitted, and so is the place where the run began, which has ids of the agent.
 func AgentMetadata(metadata json.RawMessage, names ...string) json.RawMessage {
 	return without(metadata, func(name string, value json.RawMessage) bool {
 		return slices.Contains(names, name) || slices.Contains(placeKeys, name) || isCredential(name, value)
 	})
 }
 
-// without returns an object without the members that drop selects; an empty one for what is no object.
+// without returns an object without the members that drop selects, or an empty one for anything else.
 func without(object json.RawMessage, drop func(name string, value json.RawMessage) bool) json.RawMessage {
 	w := new(rawjson.Writer).Open('{')
 	_ = rawjson.EachMember(object, func(name rawjson.Quoted, value json.RawMessage) {
@@ -96,7 +96,7 @@ func without(object json.RawMessage, drop func(name string, value json.RawMessag
 	return w.Close('}').Bytes
 }
 
-// isCredential reports whether a member is hidden in copies of a request, for its name or for the form of its value.
+// isCredential reports whether a member is hidden in copies of a request, because of its name or the form of its value.
 func isCredential(name string, value json.RawMessage) bool {
 	member := new(rawjson.Writer).Open('{').Name(name).Raw(value, "null").Close('}').Bytes
 	return !bytes.Equal(credential.Set(nil).HideBytes(member), member)

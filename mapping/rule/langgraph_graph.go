@@ -6,7 +6,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// StartNode is where a graph begins: what comes next of a state before the first input.
+// StartNode is the beginning of a graph: the next node of a state before the first input.
 const StartNode = "__start__"
 
 const (
@@ -16,10 +16,10 @@ const (
 		`"edges":[{"source":"__start__","target":"step"},{"source":"step","target":"step","conditional":true},{"source":"step","target":"__end__","conditional":true}]}`
 )
 
-// StepGraph is the graph of one node that the bridge is in front of an opaque agent, as LangGraph's servers draw one.
+// StepGraph returns the graph of one node that represents an opaque agent, in the form of LangGraph's servers.
 func StepGraph() json.RawMessage { return json.RawMessage(stepGraph) }
 
-// StepSchemas are those of that graph.
+// StepSchemas returns the schemas of that graph.
 func StepSchemas() mapping.Schemas {
 	state, empty := json.RawMessage(stepState), json.RawMessage(stepEmpty)
 	return mapping.Schemas{Input: state, Output: state, State: state, Config: empty, Context: empty}

@@ -9,10 +9,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// StateTasks returns the state tasks at a checkpoint, as LangGraph's thread state has them: [] where nothing comes
-// next, one for each state task of a graph that asks, else the one task of an opaque agent's one node, with the fault
-// that ended its run and the questions it asks. A task names the checkpoints of the graph that it is, where a question
-// was asked within. fault and open may be nil.
+// StateTasks returns the state tasks at a checkpoint in the form of LangGraph's thread state. If nothing comes next, it
+// is []. Otherwise there is one for each state task of a graph that asks, or the one task of an opaque agent's node,
+// with the fault that ended its run and its questions. The task of a graph within which a question was asked names the
+// graph's checkpoints. fault and open may be nil.
 func StateTasks(threadID, checkpointID string, next []string, fault *mapping.Fault, open []mapping.Interrupt) json.RawMessage {
 	if len(next) == 0 {
 		return json.RawMessage("[]")
@@ -28,7 +28,7 @@ func StateTasks(threadID, checkpointID string, next []string, fault *mapping.Fau
 	return w.Close(']').Bytes
 }
 
-// byTask sorts questions to the state tasks that ask them; one list at least.
+// byTask groups questions by the state tasks that ask them, in at least one list.
 func byTask(open []mapping.Interrupt) [][]mapping.Interrupt {
 	if len(open) == 0 {
 		return [][]mapping.Interrupt{nil}
@@ -64,7 +64,7 @@ func writeTask(w *rawjson.Writer, threadID, id, node string, fault *mapping.Faul
 	w.Key("state").Literal("null").Key("result").Literal("null").Close('}')
 }
 
-// graphOf is the namespace of the graph that a state task is, as far as its questions say: the outermost one.
+// graphOf returns the namespace of the outermost graph of a state task, according to its questions.
 func graphOf(asks []mapping.Interrupt) string {
 	for _, q := range asks {
 		if outermost, _, _ := strings.Cut(q.Within, "|"); outermost != "" {
@@ -74,8 +74,8 @@ func graphOf(asks []mapping.Interrupt) string {
 	return ""
 }
 
-// AgentTasks returns state tasks as their agent tells them, with what the bridge alone knows of how they stand: why the
-// run failed, and at the head of a thread which questions are open.
+// AgentTasks returns an agent's state tasks with the bridge's own knowledge of them: why the run failed, and at the
+// head of a thread which questions are open.
 func AgentTasks(ours, theirs json.RawMessage, head bool) json.RawMessage {
 	list := rawjson.ElementsOf(theirs)
 	if len(list) == 0 {
@@ -106,7 +106,7 @@ func AgentTasks(ours, theirs json.RawMessage, head bool) json.RawMessage {
 	return rawjson.Array(list...)
 }
 
-// withMember is an object with a value for a member; what is no object stays.
+// withMember returns an object with a value for a member. Anything else is returned unchanged.
 func withMember(object json.RawMessage, name string, value json.RawMessage) json.RawMessage {
 	changed, err := rawjson.WithMember(object, name, value)
 	if err != nil {
@@ -115,10 +115,10 @@ func withMember(object json.RawMessage, name string, value json.RawMessage) json
 	return changed
 }
 
-// EndNode is what a goto names to lead to the end of a graph.
+// EndNode is the target of a goto to the end of a graph.
 const EndNode = "__end__"
 
-// IsEnd reports whether a goto leads to the end of a graph and nowhere else.
+// IsEnd reports whether a goto only leads to the end of a graph.
 func IsEnd(to json.RawMessage) bool {
 	if list, err := rawjson.Elements(to); err == nil && len(list) == 1 {
 		to = list[0]
@@ -127,8 +127,8 @@ func IsEnd(to json.RawMessage) bool {
 	return node == EndNode
 }
 
-// InterruptList returns open questions as clients see them: [{id, value, …}, …], [] for none. It is also the value of
-// "__interrupt__".
+// InterruptList returns open questions in the form for clients: [{id, value, …}, …], [] for none. It is also the value
+// of "__interrupt__".
 func InterruptList(open []mapping.Interrupt) json.RawMessage {
 	var w rawjson.Writer
 	WriteInterrupts(&w, open)
@@ -144,7 +144,7 @@ func WriteInterrupts(w *rawjson.Writer, open []mapping.Interrupt) {
 	w.Close(']')
 }
 
-// WriteInterrupt writes one question, with what its graph said beside it.
+// WriteInterrupt writes one question, with the other members of its graph.
 func WriteInterrupt(w *rawjson.Writer, in mapping.Interrupt) {
 	w.Open('{').Key("id").Text(in.ID).Key("value").Raw(in.Value, "null")
 	if in.When != "" {

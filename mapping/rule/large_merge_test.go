@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// large is the length of an object whose members are counted before it is read.
+// large is the size from which the members of an object are counted before it is read.
 const large = 16 << 10
 
-// Large objects are merged as small ones are.
+// Large objects are merged like small ones.
 func TestLargeObjectsMergeAsSmallOnesDo(t *testing.T) {
 	t.Parallel()
 	padded := func(more string) string {
@@ -32,7 +32,7 @@ func TestLargeObjectsMergeAsSmallOnesDo(t *testing.T) {
 				t.Fatal(err, err2)
 			}
 			short := strings.ReplaceAll(string(got), strings.Repeat("x", large), "x")
-			alike := func(s string) string { return strings.ReplaceAll(string(rawjson.Compact(asRaw(s))), `\u0064`, "d") } // a name may stay as it was spelled
+			alike := func(s string) string { return strings.ReplaceAll(string(rawjson.Compact(asRaw(s))), `\u0064`, "d") } // a name may keep its spelling
 			if diff := cmp.Diff(alike(string(want)), alike(short)); diff != "" {
 				t.Errorf("%s of %.60s and %.60s (-small +large)\n%s", name, c[0], c[1], diff)
 			}
@@ -40,7 +40,7 @@ func TestLargeObjectsMergeAsSmallOnesDo(t *testing.T) {
 	}
 }
 
-// The options of a run read back as they were, and keep the letters that encoding/json escapes.
+// The options of a run survive a round trip, and keep characters that encoding/json escapes.
 func TestOptionsOfARunReadBack(t *testing.T) {
 	t.Parallel()
 	want := mapping.RunOptions{Resume: asRaw(`"<&>"`), Input: asRaw(`{"a": "<"}`), Config: asRaw(`{}`), MaxSteps: 3, Asked: []mapping.Interrupt{{ID: "q", Value: asRaw(`1`)}}}

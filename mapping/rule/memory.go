@@ -8,19 +8,19 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Limits of the name of an item. LangGraph's documents set no bounds; names are a user's id and a few words, and these
-// leave room for far more.
+// Limits of the name of an item. LangGraph documents none. Names are a user's id and a few words, for which these are
+// generous.
 const (
 	MostLabels = 32   // of a namespace
 	LabelBytes = 256  // of a label
 	KeyBytes   = 1024 // of a key
 )
 
-// MostWrites bounds what one step may ask to be remembered. It is written in one transaction, in which a SQLite file
-// has no other writer, and an item with many words takes it 12 ms.
+// MostWrites is the maximum number of items that one step may write. They are written in one transaction, which blocks
+// the other writers of a SQLite file, and an item with many words takes 12 ms.
 const MostWrites = 100
 
-// CheckKey refuses, with an *Error of class Invalid, a key that no item can have.
+// CheckKey refuses, with an *Error of class Invalid, an invalid key of an item.
 func CheckKey(key string) error {
 	if key == "" {
 		return mapping.InvalidAt("key", "must not be empty")
@@ -34,8 +34,8 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// CheckNamespace refuses, with an *Error of class Invalid, a namespace that no item can be in: the root, one with a
-// label that is empty, holds a dot or is too long, or one with too many labels.
+// CheckNamespace refuses, with an *Error of class Invalid, an invalid namespace of an item: the root, one with a label
+// that is empty, contains a dot or is too long, or one with too many labels.
 func CheckNamespace(ns []string) error {
 	if len(ns) == 0 {
 		return mapping.InvalidAt("namespace", "an item needs a namespace of at least one label")
@@ -57,8 +57,8 @@ func CheckNamespace(ns []string) error {
 	return nil
 }
 
-// MatchNamespace reports whether ns begins with prefix and ends with suffix, label by label; "*" stands for any one
-// label. The two may overlap.
+// MatchNamespace reports whether ns begins with prefix and ends with suffix, label by label. "*" matches any one label.
+// The two may overlap.
 func MatchNamespace(ns, prefix, suffix []string) bool {
 	if len(prefix) > len(ns) || len(suffix) > len(ns) {
 		return false
@@ -75,17 +75,17 @@ func matchLabels(labels, pattern []string) bool {
 	return true
 }
 
-// TemplateValues are what the names in a template of memory.namespaces stand for.
+// TemplateValues are the values for names in a template of memory.namespaces.
 type TemplateValues struct {
 	Metadata     json.RawMessage // of the thread
 	Configurable json.RawMessage // config.configurable of the request
-	Principal    string          // the id of the key that made the run; "": none
+	Principal    string          // the id of the key of the run's caller, or ""
 }
 
-// ExpandNamespace fills in a template of memory.namespaces: labels parted by "/", in which {metadata.key} and
-// {configurable.key} stand for a string or number of these, {key} for that of either, configurable first, and
-// {principal.id} for the id of the principal. ok is false when a value is missing or the result is no namespace: then
-// there is nothing to be remembered.
+// ExpandNamespace expands a template of memory.namespaces: labels separated by "/", in which {metadata.key} and
+// {configurable.key} are replaced by a string or number of these, {key} by that of either, configurable first, and
+// {principal.id} by the id of the principal. ok is false if a value is missing or the result is not a namespace. Then
+// nothing is remembered.
 func ExpandNamespace(template string, values TemplateValues) (ns []string, ok bool) {
 	for label := range strings.SplitSeq(template, "/") {
 		label, ok := values.expand(label)
@@ -131,16 +131,16 @@ func (v TemplateValues) of(name string) string {
 	return rawjson.ScalarText(rawjson.Get(v.Metadata, name))
 }
 
-// MemoryWrite is one change of the store that a task/step agent asks for.
+// MemoryWrite is a change of the store that a task/step agent requests.
 type MemoryWrite struct {
 	Namespace []string
 	Key       string
-	Value     json.RawMessage // an object; nil: delete
+	Value     json.RawMessage // an object, or nil to delete the item
 }
 
-// MemoryWrites reads additional_output.memory of a step: a list of {namespace, key, value}, where null as value
-// deletes. No memory is an empty list. What cannot be stored is an *Error of class Invalid, and then nothing of the
-// list is meant to be.
+// MemoryWrites reads additional_output.memory of a step: a list of {namespace, key, value}, where a null value deletes
+// the item. A missing memory is an empty list. If an entry is invalid, it returns an *Error of class Invalid, and
+// nothing of the list may be written.
 func MemoryWrites(additional json.RawMessage) ([]MemoryWrite, error) {
 	memory := rawjson.Get(additional, "memory")
 	if rawjson.IsNull(memory) {

@@ -11,21 +11,21 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// Message types as they stand in a state; the Agent Protocol calls the first two user and assistant.
+// Message types in a state. The Agent Protocol calls the first two user and assistant.
 const (
 	typeHuman  = "human"
 	typeAI     = "ai"
 	typeSystem = "system"
 	typeTool   = "tool"
-	typeRemove = "remove" // takes a message away; see state.Removes
+	typeRemove = "remove" // removes a message; see state.Removes
 )
 
-// message is a message on its way into normal form.
+// message is a message that is being normalised.
 type message struct {
 	kind    string
 	id      string
 	content json.RawMessage
-	text    string         // the content of a message that is words alone, instead
+	text    string         // the content, if it is only text
 	rest    rawjson.Object // further members, verbatim
 }
 
@@ -33,10 +33,10 @@ func humanMessage(text string) message {
 	return message{kind: typeHuman, content: rawjson.Quote(text)}
 }
 
-// place is where a message stands in a request, worded only for a complaint.
+// place is the position of a message in a request, for errors.
 type place struct {
 	list string
-	at   int // in the list; -1: it is no list
+	at   int // index in the list, or -1 if it is not in a list
 }
 
 func (p place) String() string {
@@ -105,9 +105,9 @@ func parseMessageObject(b json.RawMessage, at place) (message, error) {
 	return m, checkContent(m, at)
 }
 
-// checkRole refuses, in a request, what is no role of LangChain's (langchain_core/messages/utils.py,
-// _create_message_from_message_type): nobody would have said the message, and a run would begin without a request. A
-// removal must name the message that it takes away.
+// checkRole refuses, in a request, a role that LangChain does not know (langchain_core/messages/utils.py,
+// _create_message_from_message_type). Such a message would have no speaker, and a run would begin without a request. A
+// removal must name its message.
 func checkRole(m message, at place) error {
 	if m.kind == typeRemove && m.id == "" {
 		return mapping.InvalidAt(at.String(), "a removal needs the id of the message that it takes away")
@@ -124,7 +124,7 @@ func checkRole(m message, at place) error {
 
 var messageRoles = []string{"user", "human", "assistant", "ai", "system", "developer", "tool", "function", typeRemove}
 
-// messageOf sorts the members of a message object. A role that is there decides; type may then be something else
+// messageOf reads the members of a message object. role takes precedence; type may then have another meaning
 // ("message").
 func messageOf(b json.RawMessage) (m message, err error) {
 	var role, kind string
@@ -150,7 +150,7 @@ func messageOf(b json.RawMessage) (m message, err error) {
 	return m, err
 }
 
-// takeBlocks makes content_blocks the content of a message that has none: LangChain's classes write themselves so where
+// takeBlocks uses content_blocks as the content of a message without one. LangChain's classes are serialised so if
 // their output_version is v1.
 func (m *message) takeBlocks() {
 	if blocks := m.rest.Get("content_blocks"); m.content == nil && rawjson.Kind(blocks) == '[' {
@@ -159,8 +159,8 @@ func (m *message) takeBlocks() {
 	}
 }
 
-// parseConstructor reads the form in which LangChain's message classes write themselves to JSON: {lc: 1, type:
-// "constructor", id: [… "HumanMessage"], kwargs}. It is only read: nothing is constructed by name.
+// parseConstructor reads the JSON form of LangChain's message classes: {lc: 1, type: "constructor", id: […
+// "HumanMessage"], kwargs}. Nothing is constructed by name.
 func parseConstructor(b json.RawMessage, m message) (message, bool) {
 	if m.rest.Get("lc") == nil {
 		return message{}, false
@@ -178,7 +178,7 @@ func parseConstructor(b json.RawMessage, m message) (message, bool) {
 	return class, class.kind != ""
 }
 
-// checkContent wants a string or a list of parts; what an agent or a tool said may be nothing.
+// checkContent requires a string or a list of parts. Messages of an agent or a tool may be empty.
 func checkContent(m message, at place) error {
 	switch kind := rawjson.Kind(m.content); {
 	case kind == '"', kind == '[':
@@ -190,7 +190,7 @@ func checkContent(m message, at place) error {
 	}
 }
 
-// messageType is the type that a role, a type or the name of a LangChain class means.
+// messageType returns the type for a role, a type or the name of a LangChain class.
 func messageType(role string) string {
 	switch role {
 	case "user", "human", "HumanMessage", "HumanMessageChunk":
@@ -223,18 +223,18 @@ func messageRole(kind string) string {
 	}
 }
 
-// json is the normal form: what LangGraph's own messages have, then whatever else was sent.
+// json returns the normal form: the members of LangGraph's own messages, followed by the others.
 func (m message) json() json.RawMessage {
 	w := rawjson.Writer{Bytes: make([]byte, 0, len(m.content)+normalSize)}
 	m.writeTo(&w)
 	return w.Bytes
 }
 
-// normalSize is roughly what the normal form adds to a message.
+// normalSize is the approximate size that the normal form adds to a message.
 const normalSize = 160
 
 func (m message) writeTo(w *rawjson.Writer) {
-	if m.kind == typeRemove { // with the content that LangChain wants of every message
+	if m.kind == typeRemove { // with the content that LangChain requires of every message
 		w.Open('{').Key("content").Text("").Key("id").Text(m.id).Key("type").Text(m.kind).Close('}')
 		return
 	}
@@ -258,7 +258,7 @@ func (m message) writeTo(w *rawjson.Writer) {
 	w.Close('}')
 }
 
-// writeMember writes a standard member: as sent, else its default.
+// writeMember writes a standard member as it was sent, or its default.
 func (m message) writeMember(w *rawjson.Writer, key, otherwise string) {
 	val := m.rest.Get(key)
 	if rawjson.IsNull(val) {
@@ -288,9 +288,8 @@ func (m message) standard(key string) bool {
 	}
 }
 
-// NormalValues returns a state update or PATCH of values with its messages in the form a state holds them: type,
-// content and id, whatever spelling was sent. Ids are given as ParseInput gives them. The error is an *Error of class
-// Invalid.
+// NormalValues returns a state update or PATCH of values with its messages in the form of a state: type, content and
+// id. Ids are chosen as by ParseInput. An error is an *Error of class Invalid.
 func NormalValues(values json.RawMessage, idBase string) (json.RawMessage, error) {
 	if rawjson.IsNull(values) {
 		return json.RawMessage("{}"), nil
@@ -316,7 +315,7 @@ func NormalValues(values json.RawMessage, idBase string) (json.RawMessage, error
 	return rawjson.WithMember(values, state.KeyMessages, messages)
 }
 
-// RoleMessages returns messages as WriteRoleMessage writes them, without what is no message.
+// RoleMessages returns messages as WriteRoleMessage writes them, without anything that is not a message.
 func RoleMessages(messages []json.RawMessage) []json.RawMessage {
 	out := make([]json.RawMessage, 0, len(messages))
 	for _, b := range messages {
@@ -329,8 +328,8 @@ func RoleMessages(messages []json.RawMessage) []json.RawMessage {
 }
 
 // WriteRoleMessage writes a message (an element of values.messages) in the form of the Agent Protocol (schema Message):
-// role user, assistant, system or tool instead of type, with content, id and metadata. It writes nothing for what is no
-// message.
+// role user, assistant, system or tool instead of type, with content, id and metadata. It writes nothing for anything
+// else.
 func WriteRoleMessage(w *rawjson.Writer, b json.RawMessage) {
 	m, err := parseMessage(b, place{state.KeyMessages, -1})
 	if err != nil {
@@ -351,12 +350,12 @@ func WriteRoleMessage(w *rawjson.Writer, b json.RawMessage) {
 	w.Close('}')
 }
 
-// MessageText returns the text of a message's content: a string as it is, content parts joined, "" for none.
+// MessageText returns the text of a message's content: a string, joined content parts, or "".
 func MessageText(message json.RawMessage) string {
 	return contentText(rawjson.Get(message, "content"))
 }
 
-// contentText joins the text parts of a content without anything between them, as LangChain's own text accessor does.
+// contentText concatenates the text parts of a content, as LangChain's own text accessor does.
 func contentText(content json.RawMessage) string {
 	if text, ok := rawjson.Text(content); ok {
 		return text
@@ -377,7 +376,7 @@ func contentText(content json.RawMessage) string {
 	return b.String()
 }
 
-// messageKind is the type of a message element of a state.
+// messageKind returns the type of a message in a state.
 func messageKind(message json.RawMessage) string {
 	if kind, ok := rawjson.Text(rawjson.Get(message, "type")); ok && kind != "message" {
 		return messageType(kind)

@@ -8,16 +8,16 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// This file is about the tool calls of ai messages.
+// This file handles the tool calls of ai messages.
 
-// calls are the tool calls of an ai message in LangChain's form, {name, args, id, type}, and those whose arguments are
-// none. A message in OpenAI's form has {id, type, function: {name, arguments}} in their place, or in additional_kwargs,
-// as older versions of LangChain kept it (langchain_core/messages/utils.py, convert_to_messages; messages/ai.py). nil:
-// as they were sent.
+// calls returns the tool calls of an ai message in LangChain's form, {name, args, id, type}, and those with invalid
+// arguments. A message in OpenAI's form has {id, type, function: {name, arguments}} in their place, or in
+// additional_kwargs, as older versions of LangChain did (langchain_core/messages/utils.py, convert_to_messages;
+// messages/ai.py). nil means unchanged.
 func (m message) calls() (calls, invalid json.RawMessage) {
 	list, _ := rawjson.Elements(m.rest.Get("tool_calls"))
 	refused, _ := rawjson.Elements(m.rest.Get("invalid_tool_calls"))
-	if len(list)+len(refused) == 0 { // else a message that comes back would have its calls twice
+	if len(list)+len(refused) == 0 { // otherwise a message that comes back would have its calls twice
 		list, _ = rawjson.Elements(rawjson.Get(m.rest.Get("additional_kwargs"), "tool_calls"))
 	}
 	if !slices.ContainsFunc(list, isFunctionCall) {
@@ -45,7 +45,7 @@ func isFunctionCall(call json.RawMessage) bool {
 	return rawjson.Kind(rawjson.Get(call, "name")) != '"' && rawjson.Kind(rawjson.Get(rawjson.Get(call, "function"), "name")) == '"'
 }
 
-// functionArgs are the arguments of such a call, which stand there as the text of an object; nil where they are none.
+// functionArgs returns the arguments of such a call, which are the JSON text of an object, or nil if they are invalid.
 func functionArgs(call json.RawMessage) json.RawMessage {
 	args := rawjson.Get(rawjson.Get(call, "function"), "arguments")
 	if text, ok := rawjson.Text(args); ok {
@@ -60,7 +60,7 @@ func functionArgs(call json.RawMessage) json.RawMessage {
 	return args
 }
 
-// deepestArgs is how deep arguments may be nested: within a text no limit of the request has judged them.
+// deepestArgs is the maximum depth of arguments. The limits of the request do not apply within a string.
 const deepestArgs = 100
 
 func writeCall(w *rawjson.Writer, call, args json.RawMessage, kind string) {
@@ -68,8 +68,7 @@ func writeCall(w *rawjson.Writer, call, args json.RawMessage, kind string) {
 	w.Key("args").Raw(args, "null").Key("id").Raw(rawjson.Get(call, "id"), "null").Key("type").Text(kind).Close('}')
 }
 
-// toolCalls are the calls that an ai message of a state makes, as lines: those with arguments that could not be read,
-// too.
+// toolCalls returns the calls of an ai message of a state as lines, including those with unreadable arguments.
 func toolCalls(message json.RawMessage) (lines []string) {
 	for _, kind := range [...]string{"tool_calls", "invalid_tool_calls"} {
 		calls, _ := rawjson.Elements(rawjson.Get(message, kind))

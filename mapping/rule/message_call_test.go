@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Calls in OpenAI's form are made LangChain's, which pages and transcripts read, as LangGraph does.
+// Calls in OpenAI's form are converted to LangChain's, which pages and transcripts read, as in LangGraph.
 func TestCallsOfMessages(t *testing.T) {
 	t.Parallel()
 	const ours = `{"name":"f","args":{"a":1},"id":"c","type":"tool_call"}`

@@ -9,9 +9,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// messageSource is a part of a request that holds messages.
+// messageSource is a part of a request with messages.
 type messageSource struct {
-	name string // for complaints
+	name string // for errors
 	list []json.RawMessage
 	one  bool // a single message, not a list of one
 }
@@ -38,8 +38,8 @@ func (s messageSource) place(i int) place {
 	return place{s.name, i}
 }
 
-// normalMessages puts messages into normal form and gives ids to those without one. delta is the object {messages} that
-// they are parts of, so that they take memory once. spoken is the content of the last human message.
+// normalMessages normalises messages and gives ids to those without one. delta is the object {messages} of which they
+// are slices, so that they need memory only once. spoken is the content of the last human message.
 func normalMessages(idBase string, sources ...messageSource) (list []json.RawMessage, delta, spoken json.RawMessage, err error) {
 	count, size := 0, 0
 	for _, s := range sources {
@@ -75,13 +75,13 @@ func normalMessages(idBase string, sources ...messageSource) (list []json.RawMes
 	return list, delta, spoken, nil
 }
 
-// deltaWriter writes the delta {messages} and keeps where each message stands in it.
+// deltaWriter writes the delta {messages} and records the position of each message.
 type deltaWriter struct {
 	w    rawjson.Writer
 	list []json.RawMessage
 }
 
-// newDelta returns a writer with room for messages of so many bytes.
+// newDelta returns a writer with room for messages of size bytes.
 func newDelta(size int) deltaWriter {
 	const frame = `{"messages":[]}`
 	d := deltaWriter{w: rawjson.Writer{Bytes: make([]byte, 0, size+len(frame))}}
@@ -100,8 +100,8 @@ func (d *deltaWriter) done() (list []json.RawMessage, delta json.RawMessage) {
 	return d.list, d.w.Close(']').Close('}').Bytes
 }
 
-// CheckMessages refuses more messages than a request may bring; most 0 allows any number. A list is counted with
-// Elements, before it is read.
+// CheckMessages refuses too many messages in a request. most 0 allows any number. A list is counted with Elements,
+// before it is read.
 func CheckMessages(n, most int) error {
 	if most > 0 && n > most {
 		return mapping.Errorf(mapping.Invalid, "too_many_messages",
@@ -110,7 +110,7 @@ func CheckMessages(n, most int) error {
 	return nil
 }
 
-// inputName is what the id of the message at i of n is made from.
+// inputName returns the name for the id of message i of n.
 func inputName(i, n int) string {
 	if n == 1 {
 		return "input"

@@ -10,18 +10,18 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// This file reads the parts of a message's content. Files stand there in the forms of LangChain's content blocks of
-// both generations (source_type; data, url, fileId), OpenAI's chat and responses (image_url, file, input_audio;
-// input_file), Anthropic's (source), Google's (media) and AG-UI's (binary). They differ in names, which mean the same.
+// This file reads the parts of a message's content. Files have the forms of LangChain's content blocks of both
+// generations (source_type; data, url, fileId), OpenAI's chat and responses (image_url, file, input_audio; input_file),
+// Anthropic's (source), Google's (media) and AG-UI's (binary). They only differ in names.
 
-// part is one element of a content, with the object that holds its file laid over it.
+// part is an element of a content, merged with the object of its file.
 type part struct {
 	kind  string
 	said  json.RawMessage // the text of a text part
 	names map[string]json.RawMessage
 }
 
-// eachPart visits the parts of a message's content; a text alone has none.
+// eachPart visits the parts of a message's content. A plain string has none.
 func eachPart(message json.RawMessage, visit func(part)) {
 	content := rawjson.Get(message, "content")
 	if rawjson.Kind(content) != '[' {
@@ -36,10 +36,10 @@ func eachPart(message json.RawMessage, visit func(part)) {
 	})
 }
 
-// inner are the members of a part that hold its file, in one form or the other.
+// inner are the members of a part with its file, in any of the forms.
 var inner = []string{"image_url", "file", "source", "input_audio", "audio", "video_url", "metadata"}
 
-// facts are the members of a part, and of what is within it, that say something of a file.
+// facts are the members of a part, and of the objects within it, that describe a file.
 var facts = []string{
 	"data", "base64", "file_data", "image", "text", "url", "image_url", "video_url", "file_url", "fileUri", "file_uri", "id", "file_id", "fileId",
 	"mime_type", "mimeType", "media_type", "mediaType", "format", "filename", "file_name", "name", "title", "source_type",
@@ -58,10 +58,10 @@ func partOf(b json.RawMessage) (p part) {
 	return p
 }
 
-// isText reports whether parts of a kind are words.
+// isText reports whether parts of a kind are text.
 func isText(kind string) bool { return kind == "text" || kind == "input_text" || kind == "output_text" }
 
-// addMember notes the texts among the members; what stands further out counts.
+// addMember records the texts among the members. Outer ones take precedence.
 func (p *part) addMember(b json.RawMessage, outer bool) {
 	var within []json.RawMessage
 	_ = rawjson.EachMember(b, func(name rawjson.Quoted, value json.RawMessage) {
@@ -81,15 +81,15 @@ func (p *part) addMember(b json.RawMessage, outer bool) {
 	}
 }
 
-// isWords reports whether the part is a text.
+// isWords reports whether the part is text.
 func (p part) isWords() bool { return rawjson.Kind(p.said) == '"' }
 
-// isCall reports whether the part repeats what stands in tool_calls.
+// isCall reports whether the part repeats an entry of tool_calls.
 func (p part) isCall() bool {
 	return slices.Contains([]string{"tool_use", "tool_call", "function_call", "input_json_delta"}, p.kind)
 }
 
-// file is the file in the part; false where it has none.
+// file returns the file of the part, or false.
 func (p part) file() (a Attachment, ok bool) {
 	if p.names == nil || !slices.Contains([]string{
 		"image", "file", "audio", "video", "document", "media", "binary", "text-plain", "image_url", "video_url", "input_image", "input_file", "input_audio", "input_video",
@@ -116,7 +116,7 @@ func (p part) file() (a Attachment, ok bool) {
 	return a, a.Link != ""
 }
 
-// first is the first of the members that is there.
+// first returns the first of the members that exists.
 func (p part) first(names ...string) string {
 	text, _ := rawjson.Text(p.written(names...))
 	return text
@@ -131,8 +131,7 @@ func (p part) written(names ...string) json.RawMessage {
 	return nil
 }
 
-// The beginning of a data URL, and the end of its media type where it is in base64; in small letters or capitals (RFC
-// 2397).
+// The beginning of a data URL, and the end of its media type in base64. Both are case-insensitive (RFC 2397).
 const (
 	dataScheme = "data:"
 	base64Mark = ";base64"
@@ -142,7 +141,7 @@ func isDataURL(quoted json.RawMessage) bool {
 	return len(quoted) > len(dataScheme) && strings.EqualFold(string(quoted[1:1+len(dataScheme)]), dataScheme)
 }
 
-// holding is the attachment with the bytes written so; source is "text" where they are text.
+// holding returns the attachment with its encoded bytes. source is "text" if they are text.
 func (a Attachment) holding(written json.RawMessage, source string) Attachment {
 	a.written = written
 	if source == "text" {
@@ -154,7 +153,7 @@ func (a Attachment) holding(written json.RawMessage, source string) Attachment {
 	}
 	head, _, found := bytes.Cut(rawjson.Quoted(written).Bytes(), []byte(","))
 	if !found {
-		return a // "data:" alone is no base64, and refused for that
+		return a // "data:" alone is not base64, and refused as such
 	}
 	a.skip = len(head) + 1
 	media := string(head[len(dataScheme):])
@@ -169,7 +168,7 @@ func (a Attachment) holding(written json.RawMessage, source string) Attachment {
 	return a
 }
 
-// mediaType is a media type as it is said of a file, without what is none. An audio format ("wav") is the rest of one.
+// mediaType returns the media type of a file if it is valid. An audio format ("wav") is the second part of one.
 func mediaType(said, kind, format string) string {
 	said = strings.ToLower(strings.TrimSpace(said))
 	if said == "" && kind == "input_audio" && format != "" {

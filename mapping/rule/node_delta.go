@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// ArtifactID returns the id of the artifact under a canonical path of a thread: writing a path again keeps its id.
+// ArtifactID returns the id of the artifact under a canonical path of a thread. Writing a path again keeps its id.
 func ArtifactID(threadID, path string) string { return mapping.MessageID(threadID, "artifact:"+path) }
 
 // NodeDelta is one node's part of an update.
@@ -19,9 +19,9 @@ type NodeDelta struct {
 	Delta json.RawMessage
 }
 
-// NodeDeltas splits the data of an update event by node. Where one update speaks for several nodes, its node is their
-// names joined by "+" and its data is {name: delta}, in the same order; a single node with "+" in its name is written
-// so too. Any other data is the one delta itself.
+// NodeDeltas splits the data of an update event by node. An update of several nodes has their names joined by "+" as
+// its node and {name: delta} as its data, in the same order. The same form is used for a node with "+" in its name. Any
+// other data is one delta.
 func NodeDeltas(node string, data json.RawMessage) []NodeDelta {
 	whole := []NodeDelta{{node, data}}
 	if !strings.Contains(node, "+") {
@@ -41,8 +41,7 @@ func NodeDeltas(node string, data json.RawMessage) []NodeDelta {
 	return list
 }
 
-// FilesOfDelta returns the files object of an update's data: those of all its nodes, the later one's where two wrote
-// the same. nil when there are none.
+// FilesOfDelta returns the files object of an update's data: the merged files of all its nodes, or nil.
 func FilesOfDelta(data json.RawMessage, node string) json.RawMessage {
 	if !bytes.Contains(data, []byte(state.KeyFiles)) && !bytes.Contains(data, []byte(`\u`)) { // the name may be escaped
 		return nil

@@ -8,15 +8,15 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Commands of AutoGPT's agents that have a meaning of their own.
+// Commands of AutoGPT's agents with a special meaning.
 const (
-	askUser  = "ask_user" // asks the user; also the name of a step by which an agent does that whose SDK drops additional_output
-	finish   = "finish"   // ends the task: there is nothing to approve
-	carryOn  = "continue" // no agent's: what approval "step" asks after each step
-	argument = "answer"   // of ask_user: the field that a page shows for the person's words
+	askUser  = "ask_user" // asks the user; also the name of a step that asks, for agents whose SDK drops additional_output
+	finish   = "finish"   // ends the task; needs no approval
+	carryOn  = "continue" // the question of approval "step" after each step; agents do not use it
+	argument = "answer"   // of ask_user: the field that a page shows for the person's text
 )
 
-// stepQuestion is what a person is asked after a step that is not the last: nil for nothing.
+// stepQuestion returns the question after a step that is not the last, or nil.
 func stepQuestion(runID string, n int, s mapping.StepInfo, ask mapping.Approval) []mapping.Interrupt {
 	q := request{Description: outputText(s.Output)}
 	name, args := proposedCommand(s.Additional)
@@ -34,31 +34,31 @@ func stepQuestion(runID string, n int, s mapping.StepInfo, ask mapping.Approval)
 	return []mapping.Interrupt{{ID: mapping.InterruptID(runID, n), Value: q.json()}}
 }
 
-// asksByName reports whether the step's name and output are a question. A name that only copies the step's input says
-// nothing.
+// asksByName reports whether the step's name and output are a question. A name that only copies the step's input does
+// not count.
 func asksByName(s mapping.StepInfo) bool {
 	return s.Name == askUser && outputText(s.Output) != "" && (s.Input == nil || *s.Input != askUser)
 }
 
-// askArgs are the arguments of ask_user. The empty answer has pages show a field for it.
+// askArgs returns the arguments of ask_user. Because of the empty answer, pages show a field for it.
 func askArgs(question string) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("question").Text(question).Key(argument).Text("").Close('}').Bytes
 }
 
-// request is a question of a task/step agent: an action that a person decides on.
+// request is a question of a task/step agent: an action on which a person decides.
 type request struct {
 	Action      string
 	Args        json.RawMessage
 	Description string
-	Approve     bool // may be answered by "go on"
-	Edit        bool // by other arguments
-	Reject      bool // by "no", with or without a reason
+	Approve     bool // accepts "continue"
+	Edit        bool // accepts other arguments
+	Reject      bool // accepts "no", with or without a reason
 }
 
-// json is one object with the keys of both generations of pages: HITLRequest of LangChain 1.x (action_requests,
+// json returns one object with the keys of both generations of pages: HITLRequest of LangChain 1.x (action_requests,
 // review_configs) and the HumanInterrupt before it (action_request, config). Agent Inbox reads arguments for args, and
-// deep-agents-ui the names of a review in camel case. Ignoring is never offered: a task/step agent cannot leave a
-// question open.
+// deep-agents-ui the names of a review in camel case. Ignoring is never offered, because a task/step agent cannot leave
+// a question open.
 func (q request) json() json.RawMessage {
 	w := new(rawjson.Writer).Open('{')
 	w.Key("action_requests").Open('[').Open('{').Key("name").Text(q.Action).Key("action").Text(q.Action)
@@ -85,8 +85,8 @@ func (q request) decisions() (list []string) {
 	return list
 }
 
-// requestIn reads back what stepQuestion wrote. Earlier versions wrote a list of one HumanInterrupt, which a database
-// may still hold.
+// requestIn reads the value that stepQuestion wrote. Earlier versions wrote a list of one HumanInterrupt, which a
+// database may still have.
 func requestIn(value json.RawMessage) (q request, ok bool) {
 	cards := humanInterrupts(value)
 	if len(cards) != 1 {
@@ -100,8 +100,7 @@ func requestIn(value json.RawMessage) (q request, ok bool) {
 	return q, q.Action != ""
 }
 
-// proposedCommand is additional_output.use_tool, by which AutoGPT says what it would run next; "" when it proposes
-// nothing.
+// proposedCommand reads additional_output.use_tool, AutoGPT's next command. name is "" if there is none.
 func proposedCommand(additional json.RawMessage) (name string, args json.RawMessage) {
 	tool := rawjson.Get(additional, "use_tool")
 	name, _ = rawjson.Text(rawjson.Get(tool, "name"))
@@ -126,15 +125,15 @@ func stepArgs(n int, output json.RawMessage) json.RawMessage {
 	return w.Key("output").Raw(output, "null").Close('}').Bytes
 }
 
-// rawObject is an object of one member, whose name needs no escapes.
+// rawObject returns an object with one member, whose name needs no escapes.
 func rawObject(key string, val json.RawMessage) json.RawMessage {
 	w := rawjson.Writer{Bytes: make([]byte, 0, len(key)+len(val)+5)}
 	return w.Open('{').Key(key).Raw(val, "null").Close('}').Bytes
 }
 
-// QuestionText returns the text of a question to a person: a string as it is, a HumanInterrupt's question or
-// description, an object's question, message, text, prompt or description, else compact JSON. Several questions in one
-// payload are parted by a blank line.
+// QuestionText returns the text of a question for a person: a string itself, a HumanInterrupt's question or
+// description, an object's question, message, text, prompt or description, otherwise compact JSON. Several questions in
+// one payload are separated by a blank line.
 func QuestionText(value json.RawMessage) string {
 	if text, ok := rawjson.Text(value); ok {
 		return text
@@ -151,7 +150,7 @@ func QuestionText(value json.RawMessage) string {
 	return string(rawjson.Compact(value))
 }
 
-// cardText is the text of a HumanInterrupt, or of one request of a decisions-style one: {name, args, description}.
+// cardText returns the text of a HumanInterrupt, or of one request of a decisions-style one: {name, args, description}.
 func cardText(card json.RawMessage) string {
 	args := rawjson.Get(rawjson.Get(card, "action_request"), "args")
 	if args == nil {
@@ -163,7 +162,7 @@ func cardText(card json.RawMessage) string {
 	return firstText(card, "description")
 }
 
-// joinTexts is the compact JSON of the whole when one part has no text.
+// joinTexts returns the compact JSON of the whole if a part has no text.
 func joinTexts(list []json.RawMessage, text func(json.RawMessage) string, whole json.RawMessage) string {
 	texts := make([]string, len(list))
 	for i, e := range list {
@@ -183,8 +182,8 @@ func firstText(object json.RawMessage, keys ...string) string {
 	return ""
 }
 
-// humanInterrupts are the cards of a payload: an object with action_request, or a list of such; nil for any other
-// payload.
+// humanInterrupts returns the cards of a payload: an object with action_request, or a list of such. It returns nil for
+// any other payload.
 func humanInterrupts(value json.RawMessage) []json.RawMessage {
 	list := []json.RawMessage{value}
 	if rawjson.Kind(value) == '[' {
@@ -198,8 +197,8 @@ func humanInterrupts(value json.RawMessage) []json.RawMessage {
 	return list
 }
 
-// decisionRequests are the requests of a decisions-style payload {action_requests: […], review_configs: […]}; nil for
-// any other payload.
+// decisionRequests returns the requests of a decisions-style payload {action_requests: […], review_configs: […]}, or
+// nil for any other payload.
 func decisionRequests(value json.RawMessage) []json.RawMessage {
 	list, err := rawjson.Elements(rawjson.Get(value, "action_requests"))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What an agent said in a step comes back from the log as it was said, on the face of its own dialect.
+// An agent's output in a step is restored from the log unchanged for clients of its own dialect.
 func TestStepRoundTrip(t *testing.T) {
 	t.Parallel()
 	name := rapid.SampledFrom([]string{`"use_tool"`, `"k"`, `"upstream_step_id"`})
@@ -80,7 +80,7 @@ func TestGraphThroughSteps(t *testing.T) {
 	})
 }
 
-// drawDelta draws what a node puts out: an answer, other members, or both.
+// drawDelta generates the output of a node: an answer, other members, or both.
 func drawDelta(t *rapid.T, member *rapid.Generator[string], n int) json.RawMessage {
 	w := new(rawjson.Writer).Open('{')
 	if text := rapid.StringMatching(`[ab "\\\n<ü]{0,6}`).Draw(t, "text"); text != "" {

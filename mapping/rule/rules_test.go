@@ -94,7 +94,7 @@ func TestStateTasks(t *testing.T) {
 		{string(StateTasks("t", someRun, nil, nil, nil)), `[]`},
 		{string(StateTasks("t", someRun, []string{"step"}, nil, nil)), `[{"id":"` + id + `","name":"step","error":null,"interrupts":[],"path":["__pregel_pull","step"],"checkpoint":null,"state":null,"result":null}]`},
 		{string(StateTasks("t", someRun, []string{"step"}, &mapping.Fault{Code: "c", Message: "It failed."}, open[1:])), `[{"id":"` + id + `","name":"step","error":"It failed.","interrupts":[{"id":"j","value":null}],"path":["__pregel_pull","step"],"checkpoint":null,"state":null,"result":null}]`},
-		// A graph's questions stand with the state tasks that ask them, as on its server.
+		// A graph's questions are in the state tasks that ask them, as on its server.
 		{string(StateTasks("t", someRun, []string{"step"}, &mapping.Fault{Code: "c", Name: "RangeError", Message: "It failed."}, nil)), `[{"id":"` + id + `","name":"step","error":"RangeError: It failed.","interrupts":[],"path":["__pregel_pull","step"],"checkpoint":null,"state":null,"result":null}]`},
 		{string(StateTasks("t", someRun, []string{"a"}, nil, []mapping.Interrupt{{ID: "i", Task: "x", Within: "a:x|b:y"}})), `[{"id":"x","name":"a","error":null,"interrupts":[{"id":"i","value":null}],"path":["__pregel_pull","a"],"checkpoint":{"thread_id":"t","checkpoint_ns":"a:x"},"state":null,"result":null}]`},
 		{string(StateTasks("t", someRun, []string{"a", "b"}, nil, []mapping.Interrupt{{ID: "i", Task: "x"}, {ID: "j", Task: "y", Schema: asRaw(`{"type":"integer"}`)}})),

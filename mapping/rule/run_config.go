@@ -10,24 +10,23 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// MergeConfig returns base, the config of an assistant, with that of a request for a run laid over it: member by
-// member, those of configurable one by one; null says nothing. Either may be nil or null; the result is nil when both
-// are.
+// MergeConfig returns the config of an assistant merged with that of a request: member by member, those of configurable
+// one by one. null is ignored. Either may be nil or null. The result is nil if both are.
 func MergeConfig(base, over json.RawMessage) (json.RawMessage, error) {
 	return mergeOver(base, over, "configurable")
 }
 
-// MergeContext does the same for context, which has no parts of its own.
+// MergeContext does the same for context, whose members are not merged further.
 func MergeContext(base, over json.RawMessage) (json.RawMessage, error) {
 	return mergeOver(base, over, "")
 }
 
-// mostThreadConfig bounds ThreadConfig in bytes.
+// mostThreadConfig is the maximum size of ThreadConfig in bytes.
 const mostThreadConfig = 16 << 10
 
-// ThreadConfig returns the config of a thread after a run was made on it, as LangGraph's servers keep it: that of the
-// run's assistant, under the thread's own, under that of the request; both are LastingConfig. A thread keeps its config
-// if the new one would be longer than 16 KiB.
+// ThreadConfig returns the config of a thread after a run was created on it, as LangGraph's servers do. The thread's
+// config overrides the assistant's, and the request's overrides both. assistant and request are results of
+// LastingConfig. If the new config would exceed 16 KiB, the thread keeps its old one.
 func ThreadConfig(thread, assistant, request json.RawMessage) json.RawMessage {
 	all, err := MergeConfig(assistant, thread)
 	if err == nil {
@@ -39,8 +38,8 @@ func ThreadConfig(thread, assistant, request json.RawMessage) json.RawMessage {
 	return all
 }
 
-// LastingConfig returns the part of a config that ThreadConfig is made of: without credentials, and without the ids of
-// runs and checkpoints. It is nil for none, and for a config that is longer than a thread's may be.
+// LastingConfig returns the part of a config that a thread keeps, without credentials and without the ids of runs and
+// checkpoints. It returns nil if nothing is left or if the config exceeds 16 KiB.
 func LastingConfig(config json.RawMessage) json.RawMessage {
 	if rawjson.Kind(config) != '{' || len(config) > mostThreadConfig {
 		return nil
@@ -59,9 +58,9 @@ func LastingConfig(config json.RawMessage) json.RawMessage {
 	return kept
 }
 
-// MergeMetadata returns base with the top-level members of patch set in it: how metadata of threads, assistants and
-// requests come together. Either may be nil or null; the result is an object, never nil. A patch that is no object is
-// an *Error of class Invalid.
+// MergeMetadata returns base with the top-level members of patch. It combines the metadata of threads, assistants and
+// requests. Either may be nil or null. The result is an object, never nil. A patch that is not an object is an *Error
+// of class Invalid.
 func MergeMetadata(base, patch json.RawMessage) (json.RawMessage, error) {
 	merged, err := rawjson.Merge(base, patch, nil)
 	if err != nil {
@@ -70,7 +69,7 @@ func MergeMetadata(base, patch json.RawMessage) (json.RawMessage, error) {
 	return merged, nil
 }
 
-// MadeFor returns the metadata of what is made for an agent: clients search threads and runs by it.
+// MadeFor returns the metadata of objects for an agent. Clients search threads and runs by it.
 func MadeFor(agent, assistantID string) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("graph_id").Text(agent).Key("assistant_id").Text(assistantID).Close('}').Bytes
 }
@@ -80,19 +79,19 @@ func MadeForAssistant(id string) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("assistant_id").Text(id).Close('}').Bytes
 }
 
-// MadeByCron is the metadata of a run that a cron makes.
+// MadeByCron returns the metadata of a cron's run.
 func MadeByCron(id string) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("cron_id").Text(id).Close('}').Bytes
 }
 
-// MadeForTask is MadeFor of the thread that a task has of its own, with a mark of where it came from.
+// MadeForTask is MadeFor for a task's own thread, with a mark of its origin.
 func MadeForTask(agent, assistantID, taskID string) json.RawMessage {
 	mark := new(rawjson.Writer).Open('{').Key("task_id").Text(taskID).Close('}').Bytes
 	metadata, _ := rawjson.WithMember(MadeFor(agent, assistantID), "apbridge", mark) // it is an object
 	return metadata
 }
 
-// StepLimit returns how many steps a config allows a run (recursion_limit); 0 where it does not say.
+// StepLimit returns the maximum number of steps in a config (recursion_limit), or 0.
 func StepLimit(config json.RawMessage) int {
 	var limit int
 	if json.Unmarshal(rawjson.Get(config, "recursion_limit"), &limit) != nil {
@@ -101,7 +100,7 @@ func StepLimit(config json.RawMessage) int {
 	return max(0, limit)
 }
 
-// mergeOver puts the members of over into base; the one called deep is merged itself, where both have it.
+// mergeOver merges the members of over into base. If both have the member deep, it is merged itself.
 func mergeOver(base, over json.RawMessage, deep string) (json.RawMessage, error) {
 	if rawjson.IsNull(base) && rawjson.IsNull(over) {
 		return nil, nil

@@ -9,10 +9,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// PartConversation parts the messages of a state into which the input was merged by id: into the request, which is the
-// last human message of the input (nil where it has none), and all others that an opaque agent is told. What the input
-// has after the request is told with those before it. Without an input the request is what a person said last, if
-// nothing has answered it: an answer is made again, or a run that failed.
+// PartConversation splits the messages of a state into which the input was merged by id: into the request, which is the
+// last human message of the input (nil if it has none), and all others that an opaque agent receives. Messages of the
+// input after the request are among the others. Without an input the request is the last message of a person, if
+// nothing has answered it: then an answer or a failed run is repeated.
 func (in *Input) PartConversation(merged []json.RawMessage) (earlier []json.RawMessage, request json.RawMessage) {
 	merged = Conversational(merged)
 	at := in.requestAmong(merged)
@@ -26,7 +26,7 @@ func (in *Input) PartConversation(merged []json.RawMessage) (earlier []json.RawM
 	return earlier, merged[at]
 }
 
-// requestAmong returns the place of the request among messages; -1 for none.
+// requestAmong returns the index of the request among messages, or -1.
 func (in *Input) requestAmong(merged []json.RawMessage) int {
 	last := len(merged) - 1
 	if len(in.Messages) == 0 {
@@ -41,7 +41,7 @@ func (in *Input) requestAmong(merged []json.RawMessage) int {
 	return last
 }
 
-// New returns the input's messages that a state does not have.
+// New returns the input's messages that a state lacks.
 func (in *Input) New(before *state.Fold) []json.RawMessage {
 	has := before.HasMessage()
 	if has == nil {
@@ -56,7 +56,7 @@ func (in *Input) New(before *state.Fold) []json.RawMessage {
 	return list
 }
 
-// request is the last human message of the input, nil for none.
+// request returns the last human message of the input, or nil.
 func (in *Input) request() json.RawMessage {
 	for _, m := range slices.Backward(in.Messages) {
 		if messageKind(m) == typeHuman {
@@ -66,12 +66,12 @@ func (in *Input) request() json.RawMessage {
 	return nil
 }
 
-// placeholder begins the ids of tool messages that Agent Chat UI and pages made from it add by themselves, so that no
-// tool call stays without an answer (ensure-tool-responses.ts).
+// placeholder begins the ids of tool messages that Agent Chat UI and pages derived from it add themselves, so that
+// every tool call has an answer (ensure-tool-responses.ts).
 const placeholder = "do-not-render-"
 
-// Conversational returns the messages without those that have no speaker: placeholders, removals of other messages, and
-// what tells people that a run failed.
+// Conversational returns the messages without those that nobody wrote: placeholders, removals of other messages, and
+// messages about failed runs.
 func Conversational(messages []json.RawMessage) []json.RawMessage {
 	if !slices.ContainsFunc(messages, isUnsaid) {
 		return messages
@@ -87,9 +87,8 @@ func isPlaceholder(message json.RawMessage) bool {
 	return messageKind(message) == typeTool && strings.HasPrefix(state.IDOfMessage(message), placeholder)
 }
 
-// BesideAnswer returns those of the messages beside an answer that are told with it: all but results of the call that
-// is open. That is the question, which the answer answers; pages mark it as cancelled for themselves when a person
-// types instead (assistant-ui).
+// BesideAnswer returns the messages that are passed on with an answer: all except results of the open call. That call
+// is the question, which the answer answers. Pages mark it as cancelled when a person types instead (assistant-ui).
 func BesideAnswer(messages []json.RawMessage, open string) []json.RawMessage {
 	return slices.DeleteFunc(slices.Clone(messages), func(m json.RawMessage) bool {
 		call, _ := rawjson.Text(rawjson.Get(m, "tool_call_id"))
@@ -97,7 +96,7 @@ func BesideAnswer(messages []json.RawMessage, open string) []json.RawMessage {
 	})
 }
 
-// messageLine is a message as a line of a transcript; "" for one that says nothing. text is what its content says. No
+// messageLine returns a message as a line of a transcript, or "" if it is empty. text is the text of its content. No
 // line of it begins with a heading of the prompt.
 func messageLine(message json.RawMessage, text string) string {
 	text = WithCalls(message, text)
@@ -120,8 +119,7 @@ func messageLine(message json.RawMessage, text string) string {
 	return withoutHeadings(speaker + ": " + text)
 }
 
-// WithCalls returns the words of a message with the text as its content: the tool calls of an ai message stand after
-// it, a line each.
+// WithCalls returns text followed by a line for each tool call of an ai message.
 func WithCalls(message json.RawMessage, text string) string {
 	if messageKind(message) != typeAI {
 		return text
@@ -129,7 +127,7 @@ func WithCalls(message json.RawMessage, text string) string {
 	return withLines(text, toolCalls(message)...)
 }
 
-// withLines is a text with lines after it.
+// withLines returns a text followed by lines.
 func withLines(text string, lines ...string) string {
 	if text != "" {
 		lines = slices.Insert(lines, 0, text)

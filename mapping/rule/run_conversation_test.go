@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestTellingAnInput: what a new task is told of an input on a thread, all of it and once.
+// TestTellingAnInput checks that a new task receives an input on a thread completely and once.
 func TestTellingAnInput(t *testing.T) {
 	t.Parallel()
 	const ada = `{"type":"human","id":"1","content":"my name is Ada"},{"type":"ai","id":"2","content":"Hello Ada"}`

@@ -9,34 +9,33 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// Input is what a client gave a run, in normal form (dialects: Agent Protocol RunCreate.input and .messages; LangGraph
-// run payload "input").
+// Input is the input of a run in normal form (dialects: Agent Protocol RunCreate.input and .messages; LangGraph run
+// payload "input").
 type Input struct {
 	Messages []json.RawMessage          // complete messages with type, content and id
-	Text     string                     // of the last human message: what a task/step agent is told
-	HasText  bool                       // false: nothing to say
+	Text     string                     // of the last human message, for a task/step agent
+	HasText  bool                       // whether Text is set
 	Files    map[string]json.RawMessage // input.files, by path as given; see CheckFiles
-	Other    json.RawMessage            // remaining keys of an input object; nil when none
-	Raw      json.RawMessage            // what a thread/run agent is sent: an object, or null
+	Other    json.RawMessage            // remaining keys of an input object, or nil
+	Raw      json.RawMessage            // for a thread/run agent: an object, or null
 
-	delta   json.RawMessage // {messages}, which Messages are parts of; nil without any
-	further int             // of the Messages, those that stood beside the input
-	single  bool            // the input's messages were one, not a list
+	delta   json.RawMessage // {messages}, of which Messages are slices; nil without any
+	further int             // number of Messages that were sent separately from the input
+	single  bool            // the input's messages were a single one, not a list
 }
 
-// textKeys are looked through, in this order, for the text of an input object without messages.
+// textKeys are searched, in this order, for the text of an input object without messages.
 var textKeys = [...]string{"input", "message", "prompt", "query", "question", "task", "text"}
 
-// ParseInput reads input and, for the Agent Protocol, messages. Both may be given: messages then follow those of the
-// input, and an input that is no object counts as {"input": …}. null and absent are the same.
+// ParseInput reads input and, for the Agent Protocol, messages. If both are given, messages follow those of the input,
+// and an input that is not an object counts as {"input": …}. null and absent are the same.
 //
-// Without messages the text is the input itself when it is a string, else the first string under input, message,
-// prompt, query, question, task or text, else the input as compact JSON (its files left out); it becomes one human
-// message. An empty text is no text, and makes no message unless it was sent as one. Messages without an id get
-// MessageID(idBase, "input"), or "input/1", "input/2" … when there are several. The error is an *Error of class
-// Invalid.
+// Without messages the text is the input itself if it is a string, else the first string under input, message, prompt,
+// query, question, task or text, else the input as compact JSON without its files. It becomes one human message. An
+// empty text only becomes a message if it was sent as one. Messages without an id get MessageID(idBase, "input"), or
+// "input/1", "input/2" … if there are several. An error is an *Error of class Invalid.
 //
-// Raw is the input object as it came; messages of the Agent Protocol, and inputs that are no object, are put into it in
+// Raw is the original input object. Messages of the Agent Protocol, and inputs that are not objects, are added to it in
 // normal form.
 func ParseInput(input, messages json.RawMessage, idBase string) (*Input, error) {
 	if rawjson.IsNull(input) && rawjson.IsNull(messages) {
@@ -64,7 +63,7 @@ func ParseInput(input, messages json.RawMessage, idBase string) (*Input, error) 
 	return TextInput(text, idBase), nil
 }
 
-// TextInput returns the Input of a plain text: one human message. An empty text is an Input with nothing to say.
+// TextInput returns the Input for a plain text: one human message. An empty text has no message.
 func TextInput(text, idBase string) *Input {
 	if text == "" {
 		return &Input{Raw: json.RawMessage("{}")}
@@ -75,21 +74,20 @@ func TextInput(text, idBase string) *Input {
 	return in
 }
 
-// setMessage makes the text the one message.
+// setMessage sets the only message to the text.
 func (in *Input) setMessage(idBase string) {
 	w := newDelta(rawjson.QuotedSize(in.Text) + normalSize)
 	w.add(message{kind: typeHuman, id: mapping.MessageID(idBase, "input"), text: in.Text})
 	in.Messages, in.delta = w.done()
 }
 
-// inputParts is what an input object holds, as parts of its text. Of a name that stands there twice the later value
-// counts.
+// inputParts has the parts of an input object as slices of its text. Of duplicate names the later value counts.
 type inputParts struct {
 	text     json.RawMessage // the whole object
 	messages json.RawMessage
 	files    json.RawMessage // an object, or nil
 	said     [len(textKeys)]json.RawMessage
-	others   int // members but messages and files
+	others   int // number of members except messages and files
 }
 
 func readParts(input json.RawMessage) (*inputParts, error) {
@@ -127,7 +125,7 @@ func parseInputObject(input json.RawMessage, given []json.RawMessage, idBase str
 	return inputOf(parts, own, given, idBase)
 }
 
-// inputOf puts an Input together: messages, and the other members.
+// inputOf builds an Input of messages and the other members.
 func inputOf(parts *inputParts, own messageSource, given []json.RawMessage, idBase string) (in *Input, err error) {
 	in = &Input{further: len(given), single: own.one}
 	var spoken json.RawMessage
@@ -152,7 +150,7 @@ func inputOf(parts *inputParts, own messageSource, given []json.RawMessage, idBa
 	return in, nil
 }
 
-// words takes the text out of an input object without messages: that of a member, or all of them but its files as
+// words returns the text of an input object without messages: that of a member, or all members except its files as
 // compact JSON.
 func (p *inputParts) words() (member, text string) {
 	for i, key := range textKeys {
@@ -166,13 +164,13 @@ func (p *inputParts) words() (member, text string) {
 	return "", rawjson.CompactText(p.rest(""))
 }
 
-// rest is the object without its messages, its files and the member that was said: the same text where it has none of
-// them.
+// rest returns the object without its messages, its files and the member of the text, or the same object if it has none
+// of them.
 func (p *inputParts) rest(said string) json.RawMessage {
 	if p.messages == nil && p.files == nil && said == "" {
 		return rawjson.Trim(p.text)
 	}
-	rest, _ := rawjson.Without(p.text, state.KeyMessages, p.filesKey(), cmp.Or(said, state.KeyMessages)) // it was read before
+	rest, _ := rawjson.Without(p.text, state.KeyMessages, p.filesKey(), cmp.Or(said, state.KeyMessages)) // read before
 	return rest
 }
 
@@ -183,7 +181,7 @@ func (p *inputParts) filesKey() string {
 	return state.KeyFiles
 }
 
-// takeRest fills in the files, and what is left of the object beside the messages and the member that was said.
+// takeRest sets the files, and the rest of the object besides the messages and the member of the text.
 func (in *Input) takeRest(p *inputParts, said string) {
 	if p.files != nil {
 		in.Files = map[string]json.RawMessage{}
@@ -198,10 +196,10 @@ func (in *Input) takeRest(p *inputParts, said string) {
 	}
 }
 
-// withMessages is an input object with all messages in normal form after its other members.
+// withMessages returns an input object with all messages in normal form after its other members.
 func withMessages(object json.RawMessage, messages []json.RawMessage) json.RawMessage {
 	w := rawjson.Writer{Bytes: make([]byte, 0, len(object)+rawjson.ArraySize(messages)+16)}
-	_ = w.Open('{').Without(object, state.KeyMessages) // it was read before
+	_ = w.Open('{').Without(object, state.KeyMessages) // read before
 	return w.Key(state.KeyMessages).Array(messages).Close('}').Bytes
 }
 
@@ -235,9 +233,8 @@ func (in *Input) Delta() json.RawMessage {
 	return w.Close('}').Bytes
 }
 
-// CheckFiles refuses, with an *Error of class Invalid, input files that cannot be artifacts: a name that CleanPath
-// refuses, or content of no known shape. It is for agents that have no state of their own; others know best what their
-// files are.
+// CheckFiles refuses, with an *Error of class Invalid, input files that cannot be artifacts: invalid paths, or content
+// of an unknown form. It is for agents without their own state. Other agents define their files themselves.
 func (in *Input) CheckFiles() error {
 	for _, path := range sortedKeys(in.Files) {
 		if err := checkFile(path, in.Files[path], "the input"); err != nil {
@@ -247,7 +244,7 @@ func (in *Input) CheckFiles() error {
 	return nil
 }
 
-// CheckStatedFiles is CheckFiles for the files that an update of a state sets, by path. null takes a file away.
+// CheckStatedFiles is CheckFiles for the files that an update of a state sets, by path. null deletes a file.
 func CheckStatedFiles(files json.RawMessage) error {
 	list, err := rawjson.Members(files)
 	if err != nil {
@@ -264,7 +261,7 @@ func CheckStatedFiles(files json.RawMessage) error {
 	return nil
 }
 
-// CheckFileCount refuses more files than a request may bring; most 0 allows any number.
+// CheckFileCount refuses too many files in a request. most 0 allows any number.
 func CheckFileCount(n, most int) error {
 	if most > 0 && n > most {
 		return mapping.Errorf(mapping.Invalid, "too_many_files",
@@ -273,7 +270,7 @@ func CheckFileCount(n, most int) error {
 	return nil
 }
 
-// CountFiles returns how many files are in values of a state. What cannot be read has none.
+// CountFiles returns the number of files in values of a state, or 0 if they are unreadable.
 func CountFiles(values json.RawMessage) (n int) {
 	files, err := rawjson.Lookup(values, state.KeyFiles)
 	if err == nil {

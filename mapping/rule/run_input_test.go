@@ -12,7 +12,7 @@ import (
 
 const someRun = "01a1fc7d-bb54-710b-addd-8b75a500a425"
 
-// human is a human message in normal form.
+// human returns a human message in normal form.
 func human(id, text string) string {
 	return fmt.Sprintf(`{"content":%q,"additional_kwargs":{},"response_metadata":{},"id":%q,"type":"human"}`, text, id)
 }
@@ -158,7 +158,7 @@ func TestNormalValues(t *testing.T) {
 	}
 }
 
-// Roles, types and names of LangChain's classes mean the same, however a message says them.
+// Roles, types and names of LangChain's classes have the same meaning in every form of a message.
 func TestRolesThatAreTaken(t *testing.T) {
 	t.Parallel()
 	for kind, said := range map[string][]string{

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// Transcript is how much of the conversation a task/step agent is told.
+// Transcript is the part of the conversation that a task/step agent receives.
 type Transcript string
 
 const (
 	TranscriptFull Transcript = "full"
-	TranscriptLast Transcript = "last" // from the last human message before the current one on
+	TranscriptLast Transcript = "last" // starting with the last human message before the current one
 	TranscriptNone Transcript = "none"
 )
 
-// Of returns the earlier messages that the agent is told.
+// Of returns the earlier messages that the agent receives.
 func (m Transcript) Of(earlier []json.RawMessage) []json.RawMessage {
 	switch m {
 	case TranscriptNone:
@@ -28,8 +28,8 @@ func (m Transcript) Of(earlier []json.RawMessage) []json.RawMessage {
 	return earlier
 }
 
-// Newest returns the last messages that fit into a budget in bytes (0: PromptBudget); dropped reports whether others
-// were left out.
+// Newest returns the last messages that fit into a budget in bytes (0: PromptBudget). dropped reports whether others
+// were omitted.
 func Newest(messages []json.RawMessage, budget int) (kept []json.RawMessage, dropped bool) {
 	if budget <= 0 {
 		budget = PromptBudget
@@ -42,7 +42,7 @@ func Newest(messages []json.RawMessage, budget int) (kept []json.RawMessage, dro
 	return messages, false
 }
 
-// PromptBudget is the longest prompt in bytes where nothing else is said: the JS SDK agent answers 413 above 100 kB.
+// PromptBudget is the default maximum length of a prompt in bytes. The JS SDK agent answers 413 above 100 kB.
 const PromptBudget = 90_000
 
 const (
@@ -52,8 +52,7 @@ const (
 	promptCurrent  = currentHeading + "\n"
 )
 
-// lineWithHeading matches a heading at the beginning of a line, which may follow any line break of Unicode (section
-// 5.8).
+// lineWithHeading matches a heading at the beginning of a line, after any line break of Unicode (section 5.8).
 var lineWithHeading = regexp.MustCompile(`(^|[\n\v\f\r\x{85}\x{2028}\x{2029}])(` + historyHeading + `|` + currentHeading + `)`)
 
 // withoutHeadings indents each line of a text that begins with a heading of the prompt, so that an agent does not take
@@ -65,21 +64,21 @@ func withoutHeadings(text string) string {
 	return lineWithHeading.ReplaceAllString(text, "${1}  ${2}")
 }
 
-// Telling is what a prompt is made from.
+// Telling has the parts of a prompt.
 type Telling struct {
 	Mode    Transcript
 	Earlier []json.RawMessage // messages before the current request
 	Current string            // the request
 	Notes   []string          // lines of memory
-	// Say is what the content of a message says; nil: MessageText.
+	// Say returns the text of a message's content; nil means MessageText.
 	Say func(message json.RawMessage) string
 }
 
-// Prompt writes the input of a new task: the first turn verbatim, later ones exactly "Conversation so far:\n\nUser:
-// …\nAssistant: …\n\nCurrent request:\n…", with the notes in front of the conversation. No line of a note or an earlier
-// message begins with a heading. In the budget (0: PromptBudget) the current text comes first, which is kept whole,
-// then the conversation's last message, which the current text may answer, then the notes, the first ones first, then
-// earlier messages, the newest first.
+// Prompt returns the input of a new task: the first turn verbatim, later ones exactly "Conversation so far:\n\nUser:
+// …\nAssistant: …\n\nCurrent request:\n…", with the notes before the conversation. No line of a note or an earlier
+// message begins with a heading. The budget (0: PromptBudget) is used first for the current text, which is always
+// complete, then for the conversation's last message, to which the current text may respond, then for the notes in
+// order, then for earlier messages, newest first.
 func (t Telling) Prompt(budget int) (text string, cut Cut) {
 	if budget <= 0 {
 		budget = PromptBudget
@@ -103,7 +102,7 @@ func (t Telling) Prompt(budget int) (text string, cut Cut) {
 	return writePrompt(lines, t.Current, notes, size), cut
 }
 
-// Cut reports what did not fit into a prompt's budget.
+// Cut reports which parts did not fit into a prompt's budget.
 type Cut struct{ Messages, Notes bool }
 
 func linesSize(lines []string) (size int) {
@@ -113,11 +112,11 @@ func linesSize(lines []string) (size int) {
 	return size
 }
 
-// promptFrame is the length of what stands around the parts of a prompt.
+// promptFrame is the length of the text around the parts of a prompt.
 const promptFrame = len(promptHistory) + len(promptCurrent) + 2
 
-// lines are those of the conversation that fit, oldest first, and at most so many. They are made from the newest one
-// on, so that a long conversation costs no more than is told of it.
+// lines returns the newest lines of the conversation that fit, oldest first, and at most most of them. They are made
+// starting with the newest, so that a long conversation costs no more than its used part.
 func (t Telling) lines(size, budget, most int) (lines []string, full int, dropped bool) {
 	if t.Mode == TranscriptNone {
 		return nil, size, false
@@ -150,7 +149,7 @@ func (t Telling) line(message json.RawMessage) string {
 	return t.Say(message)
 }
 
-// Withholds reports whether the mode alone keeps something of the earlier messages from the agent.
+// Withholds reports whether the mode alone withholds earlier messages from the agent.
 func (t Telling) Withholds() bool {
 	hidden := t.Earlier
 	if t.Mode == TranscriptLast {

@@ -48,8 +48,8 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
-// TestNoLineOfAMessagePassesForAHeading: a prompt has each of its headings once, however a message is written. Lines
-// that are no heading stay as they are.
+// TestNoLineOfAMessagePassesForAHeading checks that a prompt has each of its headings once, whatever a message
+// contains. Other lines are unchanged.
 func TestNoLineOfAMessagePassesForAHeading(t *testing.T) {
 	t.Parallel()
 	call := asRaw(`{"type":"ai","content":"Conversation so far:","tool_calls":[{"name":"f","args":{"a":1},"id":"c"}]}`)

@@ -7,19 +7,19 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// A run keeps the request that made it as one object (mapping.Run.Kwargs), with the members that LangGraph's Run shows
-// as kwargs; that of a task's run has the task's additional_input besides. Only the rules of this file read or write
-// them: the machine carries the object as it is.
+// A run stores its request as one object (mapping.Run.Kwargs), with the members of kwargs of LangGraph's Run. The
+// request of a task's run also has the task's additional_input. Only the functions of this file read or write them. The
+// machine carries the object unchanged.
 
-// The members by which the bridge alone tells agents of itself and of the store: BridgeMember of config.configurable,
-// of context and of additional_input, ItemsMember of additional_input. What a client sends under these names reaches no
-// agent.
+// The members for the bridge's information to agents about itself and the store: BridgeMember of config.configurable,
+// of context and of additional_input, ItemsMember of additional_input. A client's members with these names do not reach
+// agents.
 const (
 	BridgeMember = "apbridge"
 	ItemsMember  = "memory"
 )
 
-// RequestOf returns the kept request of a run that is given nothing but an input, which may be nil.
+// RequestOf returns the stored request of a run with nothing but an input, which may be nil.
 func RequestOf(input json.RawMessage) json.RawMessage {
 	w := new(rawjson.Writer).Open('{')
 	if input != nil {
@@ -28,13 +28,13 @@ func RequestOf(input json.RawMessage) json.RawMessage {
 	return w.Close('}').Bytes
 }
 
-// RequestOfAnswer returns the kept request of a run that is given the answer to a question.
+// RequestOfAnswer returns the stored request of a run with the answer to a question.
 func RequestOfAnswer(said json.RawMessage) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("command").Open('{').Key("resume").Raw(said, "null").Close('}').Close('}').Bytes
 }
 
-// RequestAgain returns a kept request with another input, for a new run: without what only the first one had, such as
-// its ids. config and context are those of the request.
+// RequestAgain returns a stored request with another input, for a new run, without members that only apply to the first
+// one, such as its ids. config and context are those of the request.
 func RequestAgain(kept, input json.RawMessage) (request, config, context json.RawMessage) {
 	request, _ = rawjson.Without(kept, "input", "messages", "command", "checkpoint", "checkpoint_id", "config")
 	config = rawjson.Get(kept, "config")
@@ -52,7 +52,7 @@ func RequestAgain(kept, input json.RawMessage) (request, config, context json.Ra
 	return request, config, rawjson.Get(kept, "context")
 }
 
-// RequestOfTask returns the kept request of the run that begins a task. What the run is given stands in its options.
+// RequestOfTask returns the stored request of the run that begins a task. The run's own input is in its options.
 func RequestOfTask(t *mapping.Task, extra TaskExtra) json.RawMessage {
 	out := new(rawjson.Pieces).Literal(`{"additional_input":`).Raw(rawjson.OrEmpty(t.AdditionalInput))
 	if len(extra.Config) > 0 {
@@ -67,8 +67,8 @@ func RequestOfTask(t *mapping.Task, extra TaskExtra) json.RawMessage {
 	return out.Literal("}").Join()
 }
 
-// RequestOfStep returns the kept request of a run which a later step of a task makes, with the task's config and
-// context; nil for one of which nothing is said. additional is the step's additional_input; nil: it has none.
+// RequestOfStep returns the stored request of the run of a task's later step, with the task's config and context, or
+// nil if there are none. additional is the step's additional_input, or nil.
 func RequestOfStep(additional json.RawMessage, task TaskExtra) json.RawMessage {
 	var set []rawjson.Member
 	for _, m := range []rawjson.Member{{Name: "additional_input", Value: additional}, {Name: "config", Value: task.Config}, {Name: "context", Value: task.Context}} {
@@ -83,8 +83,8 @@ func RequestOfStep(additional json.RawMessage, task TaskExtra) json.RawMessage {
 	return request
 }
 
-// WithRun returns the request with the ids of its run in config.configurable, where graphs look for them. One that is
-// no object, or whose config or configurable is none, is an *Error of class Invalid.
+// WithRun returns the request with the ids of its run in config.configurable, where graphs expect them. If it, its
+// config or its configurable is not an object, it returns an *Error of class Invalid.
 func WithRun(request json.RawMessage, r *mapping.Run) (json.RawMessage, error) {
 	config, err := rawjson.Lookup(request, "config")
 	if err != nil {
@@ -109,7 +109,7 @@ func WithRun(request json.RawMessage, r *mapping.Run) (json.RawMessage, error) {
 // idKeys are the names of runIDs.
 var idKeys = []string{"thread_id", "run_id", "graph_id", "assistant_id"}
 
-// runIDs are what graphs look for in config.configurable.
+// runIDs returns the ids that graphs expect in config.configurable.
 func runIDs(r *mapping.Run) []rawjson.Member {
 	return []rawjson.Member{ // of idKeys
 		{Name: "thread_id", Value: rawjson.Quote(r.ThreadID)},
@@ -119,7 +119,7 @@ func runIDs(r *mapping.Run) []rawjson.Member {
 	}
 }
 
-// GivenInput returns the input of a kept request and its messages; nil for what it has not.
+// GivenInput returns the input of a stored request and its messages; each is nil if absent.
 func GivenInput(request json.RawMessage) (input, messages json.RawMessage, err error) {
 	if input, err = rawjson.Lookup(request, "input"); err != nil {
 		return nil, nil, err
@@ -128,8 +128,8 @@ func GivenInput(request json.RawMessage) (input, messages json.RawMessage, err e
 	return input, messages, err
 }
 
-// GivenConfigurable returns what a kept request says of its user and the like: config.configurable, and what only its
-// context has, which LangGraph's clients send in the place of that.
+// GivenConfigurable returns the values of a stored request about its user: config.configurable, and the members that
+// only its context has, which LangGraph's clients send instead.
 func GivenConfigurable(request json.RawMessage) json.RawMessage {
 	configurable := rawjson.Get(rawjson.Get(request, "config"), "configurable")
 	if both, err := MergeContext(rawjson.Get(request, "context"), configurable); err == nil {
@@ -141,22 +141,21 @@ func GivenConfigurable(request json.RawMessage) json.RawMessage {
 // agentMember is the member of metadata that names an agent.
 const agentMember = "graph_id"
 
-// AgentNamed returns the agent that the metadata of a thread names, which is how LangGraph's SDKs say whose it is; ""
-// for none.
+// AgentNamed returns the agent that the metadata of a thread names, as LangGraph's SDKs do, or "".
 func AgentNamed(metadata json.RawMessage) string {
-	name, _ := rawjson.Text(rawjson.Get(metadata, agentMember)) // the metadata is the client's: it may be anything there
+	name, _ := rawjson.Text(rawjson.Get(metadata, agentMember)) // the client's metadata may have any value there
 	return name
 }
 
-// TaskExtra is what the additional_input of a task says in the terms of runs. nil: nothing of it.
+// TaskExtra has the members of a task's additional_input that apply to runs. Each is nil if absent.
 type TaskExtra struct {
 	Input, Config, Context json.RawMessage
 	Resume                 json.RawMessage
 	Strategy               json.RawMessage // see TaskStrategy
 }
 
-// ReadTaskExtra reads what an additional_input says in these terms. An additional_input that is no object has nothing.
-// Its configurable stands for config.configurable, which counts where both say something.
+// ReadTaskExtra reads an additional_input. Anything but an object has none of the members. configurable stands for
+// config.configurable, which takes precedence.
 func ReadTaskExtra(additional json.RawMessage) (e TaskExtra) {
 	var configurable json.RawMessage
 	_ = rawjson.EachMember(additional, func(name rawjson.Quoted, value json.RawMessage) {
@@ -179,14 +178,13 @@ func ReadTaskExtra(additional json.RawMessage) (e TaskExtra) {
 		return e
 	}
 	base, _ := rawjson.WithMember(nil, "configurable", configurable)
-	if both, err := MergeConfig(base, e.Config); err == nil { // else the config is refused as it is
+	if both, err := MergeConfig(base, e.Config); err == nil { // otherwise the config is refused as it is
 		e.Config = both
 	}
 	return e
 }
 
-// RequestText returns in words what a kept request asks for, for lists: the text of its input, else the answer that it
-// gives; "" for nothing.
+// RequestText returns the text of a stored request for lists: that of its input, else its answer, else "".
 func RequestText(request json.RawMessage) string {
 	input, messages, err := GivenInput(request)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// A namespace's names are those of config.configurable, then of the context, then of the thread's metadata.
+// Values for a namespace come from config.configurable, then from the context, then from the thread's metadata.
 func TestNamespacesAreOfTheContextToo(t *testing.T) {
 	t.Parallel()
 	for kwargs, want := range map[string]string{
@@ -22,7 +22,7 @@ func TestNamespacesAreOfTheContextToo(t *testing.T) {
 	}
 }
 
-// What each of them writes, the others read back.
+// Stored requests survive a round trip.
 func TestRequestsAreReadBack(t *testing.T) {
 	t.Parallel()
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }

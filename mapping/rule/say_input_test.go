@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// TestSayInput: what the request says stands in memory once, since it may be long. Any other message is read as it is
-// now, whatever the input had.
+// TestSayInput checks that the text of the request, which may be long, is in memory once. Other messages are read in
+// their current form.
 func TestSayInput(t *testing.T) {
 	t.Parallel()
 	name := func(a Attachment) string { return a.Name }

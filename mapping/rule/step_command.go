@@ -9,19 +9,19 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// This file is what an agent says that proposes commands and carries them out one step later. AutoGPT's server
+// This file translates the output of an agent that proposes commands and executes them one step later. AutoGPT's server
 // (agent_protocol_server.py, execute_step) writes the last command's result, a thought and the next command into one
-// output, and gives the same in parts in additional_output: last_action, thoughts and use_tool. Clients are shown the
-// parts: the thought as the text, the command as a tool call, its result as a tool message.
+// output, and also has the parts in additional_output: last_action, thoughts and use_tool. Clients see the parts: the
+// thought as the text, the command as a tool call, its result as a tool message.
 
-// toolCall is a command as clients see it; its id is that of the step that proposed it.
+// toolCall is a command in the form for clients. Its id is that of the step that proposed it.
 type toolCall struct {
 	id, name string
 	args     json.RawMessage
 }
 
-// stepCall is the command that a step proposes; its name is "" for none. Nothing follows a last step, so that it
-// proposes none.
+// stepCall returns the command that a step proposes, or one with the name "". A last step proposes none, since nothing
+// follows.
 func stepCall(stepID string, s mapping.StepInfo) toolCall {
 	name, args := proposedCommand(s.Additional)
 	if s.SaysLast {
@@ -30,8 +30,8 @@ func stepCall(stepID string, s mapping.StepInfo) toolCall {
 	return toolCall{stepID, name, args}
 }
 
-// shown reports whether clients see the command as a tool call. finish has no result that it would wait for: its reason
-// is the text of the last step.
+// shown reports whether clients see the command as a tool call. finish has no result; its reason is the text of the
+// last step.
 func (c toolCall) shown() bool { return c.name != "" && c.name != finish }
 
 func (c toolCall) json() json.RawMessage {
@@ -40,8 +40,8 @@ func (c toolCall) json() json.RawMessage {
 	return w.Close('}').Close(']').Bytes
 }
 
-// spokenText is what a step says to people: its output, or of one that proposes a command its thought, and the question
-// that it asks. told is the result that a message of its own tells.
+// spokenText returns the text of a step for people: its output, or for a step that proposes a command its thought, and
+// its question. told is the result that a separate message contains.
 func spokenText(s mapping.StepInfo, call toolCall, told string) string {
 	text, speak := withoutResult(outputText(s.Output), told), thought(s.Additional)
 	switch question, _ := rawjson.Text(rawjson.Get(call.args, "question")); {
@@ -55,7 +55,7 @@ func spokenText(s mapping.StepInfo, call toolCall, told string) string {
 	return speak
 }
 
-// thought is thoughts.speak, or thoughts where they are a text.
+// thought returns thoughts.speak, or thoughts if it is a string.
 func thought(additional json.RawMessage) string {
 	thoughts := rawjson.Get(additional, "thoughts")
 	speak, ok := rawjson.Text(rawjson.Get(thoughts, "speak"))
@@ -65,7 +65,7 @@ func thought(additional json.RawMessage) string {
 	return strings.TrimSpace(speak)
 }
 
-// withoutResult is an output without the result that it begins with: "`command` returned: …".
+// withoutResult removes the result at the beginning of an output: "`command` returned: …".
 func withoutResult(text, told string) string {
 	if told == "" || !strings.HasPrefix(text, "`") {
 		return text
@@ -76,7 +76,7 @@ func withoutResult(text, told string) string {
 	return text
 }
 
-// withoutProposal is an output without the command that it ends with: "Next Command: …".
+// withoutProposal removes the command at the end of an output: "Next Command: …".
 func withoutProposal(text, name string) string {
 	if at := strings.LastIndex(text, "Next Command: "+name); at == 0 || at > 0 && text[at-1] == '\n' {
 		return strings.TrimSpace(text[:at])
@@ -84,13 +84,13 @@ func withoutProposal(text, name string) string {
 	return text
 }
 
-// commandResult is what became of the previous command, by additional_output.last_action.
+// commandResult is the result of the previous command, from additional_output.last_action.
 type commandResult struct {
 	name, text string
 	failed     bool
 }
 
-// Results that are told otherwise: a person's words are a message of their own.
+// Results that are shown differently: a person's text is a separate message.
 const (
 	resultAsked  = "The user was asked."
 	resultNotRun = "The command was not run."
@@ -120,7 +120,7 @@ func lastResult(additional json.RawMessage) (r commandResult, ok bool) {
 	return r, true
 }
 
-// message is the result as a tool message that answers a call.
+// message returns the result as a tool message that answers a call.
 func (r commandResult) message(stepID, call string) json.RawMessage {
 	status := "success"
 	if r.failed {
@@ -135,8 +135,8 @@ func (r commandResult) message(stepID, call string) json.RawMessage {
 	return m.json()
 }
 
-// PendingToolCall returns the id of the tool call that still waits for its result after an event of a task. before is
-// the id that waited before the event. It returns "" if none waits.
+// PendingToolCall returns the id of the tool call that waits for its result after an event of a task, or "". before is
+// the one that waited before the event.
 func PendingToolCall(before string, ev *mapping.Event) string {
 	if ev.Head.Step == nil {
 		return before
@@ -145,7 +145,7 @@ func PendingToolCall(before string, ev *mapping.Event) string {
 	return openCall(before, list)
 }
 
-// OpenCallIn returns the id of the tool call that still waits for its result after messages; "" for none.
+// OpenCallIn returns the id of the tool call that waits for its result after messages, or "".
 func OpenCallIn(messages []json.RawMessage) string { return openCall("", messages) }
 
 func openCall(before string, list []json.RawMessage) string {

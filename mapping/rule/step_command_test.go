@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// shownMessage is what clients see of a message.
+// shownMessage is the client's view of a message.
 type shownMessage struct{ Kind, Text, Call, Args, Answers, Status string }
 
 func shownIn(t *testing.T, ev mapping.Event) (list []shownMessage) {

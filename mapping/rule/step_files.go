@@ -8,9 +8,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// FilesUpdate returns the logged form of what became of a task/step agent's files when no step tells of it: after the
-// newest step of a run that ended without a last one. files is the object of changed files or nil; skipped is told in a
-// message without words. It is written with the end of the run.
+// FilesUpdate returns the update for changes of a task/step agent's files that belong to no step: after the newest step
+// of a run that ended without a last one. files is the object of changed files or nil. skipped is in a message without
+// text. It is written with the end of the run.
 func FilesUpdate(runID string, files json.RawMessage, skipped []mapping.SkippedFile) mapping.Event {
 	delta := new(rawjson.Writer).Open('{')
 	if len(skipped) > 0 {
@@ -24,12 +24,12 @@ func FilesUpdate(runID string, files json.RawMessage, skipped []mapping.SkippedF
 	return mapping.Event{RunID: runID, Kind: mapping.KindUpdate, Head: mapping.Head{Node: StepNode, Reduce: true}, Data: delta.Close('}').Bytes, WithEnd: true}
 }
 
-// isEndUpdate reports whether an event is a FilesUpdate or a FaultUpdate, and not a step or a graph's node.
+// isEndUpdate reports whether an event is a FilesUpdate or a FaultUpdate, as opposed to a step or a graph's node.
 func isEndUpdate(ev *mapping.Event) bool {
 	return ev.Kind == mapping.KindUpdate && ev.Head.Reduce && ev.Head.Step == nil
 }
 
-// skippedIn is the list of skipped files of a FilesUpdate, or nil.
+// skippedIn returns the list of skipped files of a FilesUpdate, or nil.
 func skippedIn(ev *mapping.Event) json.RawMessage {
 	list, _ := state.MessagesIn(rawjson.Get(ev.Data, state.KeyMessages))
 	if len(list) == 0 {
@@ -38,7 +38,7 @@ func skippedIn(ev *mapping.Event) json.RawMessage {
 	return rawjson.Get(rawjson.Get(rawjson.Get(list[0], "additional_kwargs"), "apbridge"), keySkipped)
 }
 
-// skippedAtEnd is skippedIn of what a run has told, its end included.
+// skippedAtEnd is skippedIn for all events of a run, including its end.
 func skippedAtEnd(told []*state.Entry) json.RawMessage {
 	for i := len(told) - 1; i >= 0 && i >= len(told)-3; i-- {
 		if !isEndUpdate(&told[i].Event) {

@@ -28,19 +28,19 @@ type StepFolder struct {
 	count  int // steps released
 	held   *mapping.Step
 	run    runSteps
-	told   map[string]bool   // ids of ai messages that were some step's output
-	before func(string) bool // reports whether a message was there when the newest run began; nil: none was
+	told   map[string]bool   // ids of ai messages that were the output of some step
+	before func(string) bool // reports whether a message existed at the beginning of the newest run; nil if none did
 }
 
-// runSteps is what one run has come to so far.
+// runSteps is the state of one run.
 type runSteps struct {
 	id         string
-	steps      int                // made in this run
+	steps      int                // number of steps of this run
 	asked      bool               // it asked a question
 	ended      bool               // its newest step is the last
-	artifacts  []mapping.Artifact // written since the newest step; in mode run: by the whole run
-	additional json.RawMessage    // mode run in front of a task/step agent: what its newest step said
-	skipped    json.RawMessage    // files that its end could not compare
+	artifacts  []mapping.Artifact // written since the newest step, or in mode run by the whole run
+	additional json.RawMessage    // mode run with a task/step agent: additional output of its newest step
+	skipped    json.RawMessage    // files that could not be compared at its end
 }
 
 // NewStepFolder returns a folder for a task in the given stepping mode.
@@ -48,7 +48,7 @@ func NewStepFolder(taskID string, mode mapping.Stepping) *StepFolder {
 	return &StepFolder{taskID: taskID, mode: mode, told: map[string]bool{}}
 }
 
-// Fork returns another folder that has taken the same events, and goes on by itself.
+// Fork returns an independent folder with the same events.
 func (f *StepFolder) Fork() *StepFolder {
 	other := *f
 	other.told, other.run.artifacts = maps.Clone(f.told), slices.Clone(f.run.artifacts)
@@ -60,9 +60,9 @@ func (f *StepFolder) Fork() *StepFolder {
 	return &other
 }
 
-// Add takes the next event of the task's runs, in order, and returns the steps it released, oldest first. Step.Input
-// stays nil: the hand-out knows it. Step.Artifacts have nothing but their ID. The entry's folds may be nil where the
-// caller has none; texts that only the state holds are then missing.
+// Add folds the next event of the task's runs, in order, and returns the steps it released, oldest first. Step.Input
+// stays nil, since only the hand-out knows it. Step.Artifacts only have their ID. The entry's folds may be nil; then
+// texts that only the state has are missing.
 func (f *StepFolder) Add(e *state.Entry) []mapping.Step {
 	f.collect(&e.Event)
 	switch e.Kind {
@@ -82,8 +82,8 @@ func (f *StepFolder) Add(e *state.Entry) []mapping.Step {
 	return nil
 }
 
-// provesMore reports whether an event at the root says that a further node runs or will run: a state with a next node,
-// or a started task. A task chunk that has a result, an error or a question is a task's end.
+// provesMore reports whether an event at the root shows that another node runs or will run: a state with a next node,
+// or a started task. A task chunk with a result, an error or a question is a task's end.
 func provesMore(ev *mapping.Event) bool {
 	if len(ev.Head.NS) > 0 {
 		return false
@@ -108,8 +108,8 @@ func (f *StepFolder) Held() *mapping.Step {
 	return &s
 }
 
-// Release gives up the held step as not the last, and returns it: the caller knows that more work follows (a run that
-// is parked). nil when none is held.
+// Release releases the held step as not the last, because the caller knows that more work follows (a parked run). It
+// returns nil if no step is held.
 func (f *StepFolder) Release() *mapping.Step {
 	if list := f.release(nil); len(list) > 0 {
 		return &list[0]
@@ -131,8 +131,8 @@ func (f *StepFolder) start(e *state.Entry) []mapping.Step {
 	return out
 }
 
-// news reports whether an ai message is neither older than the run nor told by a step already. One without an id always
-// is.
+// news reports whether an ai message is neither older than the run nor the output of an earlier step. A message without
+// an id always is.
 func (f *StepFolder) news(id string) bool {
 	if id == "" {
 		return true
@@ -167,8 +167,8 @@ func (f *StepFolder) update(e *state.Entry) []mapping.Step {
 	return f.keepBack(s)
 }
 
-// agentStep is a step that a task/step agent made itself. The agent says whether it is the last. A task/step agent's
-// last step has no question (StepUpdate): the test for one holds only for other backends.
+// agentStep handles a step of a task/step agent. The agent decides whether it is the last. A task/step agent's last
+// step has no question (StepUpdate); the test for one only matters for other backends.
 func (f *StepFolder) agentStep(e *state.Entry) []mapping.Step {
 	asks := len(e.Head.Interrupts) > 0
 	f.run.asked = f.run.asked || asks
@@ -187,7 +187,7 @@ func (f *StepFolder) agentStep(e *state.Entry) []mapping.Step {
 	return f.release(&s)
 }
 
-// interrupt is a question of a thread/run agent: a step of its own.
+// interrupt handles a question of a thread/run agent, which is a separate step.
 func (f *StepFolder) interrupt(e *state.Entry) []mapping.Step {
 	f.run.asked = true
 	return f.question(e, e.Head.Interrupts)
@@ -222,8 +222,8 @@ func (f *StepFolder) end(e *state.Entry) []mapping.Step {
 	}
 }
 
-// endWaiting: a question that no event asked is asked now; a pause without a question is a step only where a client
-// would otherwise wait for ever.
+// endWaiting asks a question that no event asked. A pause without a question is a step only if a client would otherwise
+// wait forever.
 func (f *StepFolder) endWaiting(e *state.Entry, o *mapping.Outcome) []mapping.Step {
 	if !f.run.asked && (len(o.Interrupts) > 0 || f.run.steps == 0) {
 		return f.question(e, o.Interrupts)
@@ -248,7 +248,7 @@ func (f *StepFolder) endDone(e *state.Entry) []mapping.Step {
 	return f.release(&s)
 }
 
-// next is a step that follows the held one, with the artifacts written so far.
+// next returns a step after the held one, with the artifacts written so far.
 func (f *StepFolder) next(e *state.Entry) mapping.Step {
 	n := f.count + 1
 	if f.held != nil {
@@ -263,14 +263,14 @@ func (f *StepFolder) next(e *state.Entry) mapping.Step {
 	return s
 }
 
-// keepBack releases the held step, as this one proves more work, and holds this.
+// keepBack releases the held step, since s proves more work, and holds s.
 func (f *StepFolder) keepBack(s mapping.Step) []mapping.Step {
 	out := f.release(nil)
 	f.held = &s
 	return out
 }
 
-// release gives out the held step and, after it, s.
+// release releases the held step, followed by s.
 func (f *StepFolder) release(s *mapping.Step) []mapping.Step {
 	var out []mapping.Step
 	if f.held != nil {
@@ -284,8 +284,7 @@ func (f *StepFolder) release(s *mapping.Step) []mapping.Step {
 	return out
 }
 
-// collect notes the artifacts of an event: they belong to the held step when they follow it, else to the one that
-// comes.
+// collect records the artifacts of an event. They belong to the held step if there is one, or else to the next one.
 func (f *StepFolder) collect(ev *mapping.Event) {
 	into := &f.run.artifacts
 	if f.held != nil && (ev.Kind == mapping.KindState || ev.Kind == mapping.KindChunk) {

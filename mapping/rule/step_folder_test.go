@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// script is a task's events, and what the folder gave out after each.
+// script has a task's events, and the steps released after each.
 type script struct {
 	t      *testing.T
 	folder *StepFolder
@@ -23,7 +23,7 @@ func newScript(t *testing.T, mode mapping.Stepping) *script {
 	return &script{t: t, folder: NewStepFolder(someTask, mode), fold: foldOf(t, `{}`), run: "run1"}
 }
 
-// add plays an event; the steps it releases are noted as "n name output [artifacts] last".
+// add adds an event. The released steps are recorded as "n name output [artifacts] last".
 func (s *script) add(ev mapping.Event) *script {
 	s.t.Helper()
 	ev.RunID = s.run
@@ -55,7 +55,7 @@ func (s *script) show(st mapping.Step) string {
 	return text
 }
 
-// node plays an update of a thread/run agent that says text.
+// node adds an update of a thread/run agent with text.
 func (s *script) node(name, text string) *script {
 	delta := fmt.Sprintf(`{"messages":[{"type":"ai","id":"%s-%s","content":%q}]}`, s.run, text, text)
 	return s.add(mapping.Event{Kind: mapping.KindUpdate, Head: mapping.Head{Node: name}, Data: asRaw(delta)})
@@ -70,7 +70,7 @@ func (s *script) end(o mapping.Outcome) *script {
 	return s.add(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &o}})
 }
 
-// now takes what was released since the last call.
+// now returns the steps released since the last call.
 func (s *script) now() string {
 	text := strings.Join(s.out, "; ")
 	s.out = nil
@@ -178,7 +178,7 @@ func TestFoldBadEnds(t *testing.T) {
 	}
 }
 
-// TestFoldFilesAtABadEnd: what became of the files is no step; the last one names it.
+// TestFoldFilesAtABadEnd checks that changes of files are not a step. The last step names them.
 func TestFoldFilesAtABadEnd(t *testing.T) {
 	t.Parallel()
 	skipped := []mapping.SkippedFile{{Path: "b.txt", Reason: "Gone."}}

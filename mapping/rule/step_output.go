@@ -9,11 +9,11 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// nodeUpdate is one `updates` chunk of a thread/run agent: the deltas of the nodes that ran together.
+// nodeUpdate is an `updates` chunk of a thread/run agent: the deltas of the nodes that ran together.
 type nodeUpdate struct {
 	nodes  []string
 	deltas []rawjson.Object
-	raw    []json.RawMessage // where a delta is no object
+	raw    []json.RawMessage // for deltas that are not objects
 }
 
 func readUpdate(ev *mapping.Event) nodeUpdate {
@@ -42,8 +42,8 @@ func (u *nodeUpdate) add(node string, delta json.RawMessage) {
 
 func (u *nodeUpdate) empty() bool { return len(u.nodes) == 0 }
 
-// text is what the nodes said: new ai messages joined by blank lines, else the update as compact JSON without the
-// contents of its files. news is asked once for the id of every ai message that has a text.
+// text returns the text of the nodes: new ai messages joined by blank lines, or the update as compact JSON without the
+// contents of its files. news is called once for the id of every ai message with text.
 func (u *nodeUpdate) text(news func(id string) bool) string {
 	var texts []string
 	for i := range u.deltas {
@@ -60,7 +60,7 @@ func (u *nodeUpdate) text(news func(id string) bool) string {
 	return string(rawjson.Compact(u.shown()))
 }
 
-// answerIn is the text of an ai message, "" for any other element and for what only says that a run failed.
+// answerIn returns the text of an ai message. It is "" for any other element and for a message about a failed run.
 func answerIn(m json.RawMessage) string {
 	if rawjson.Kind(m) != '{' || messageKind(m) != typeAI || SaysFault(m) {
 		return ""
@@ -68,8 +68,7 @@ func answerIn(m json.RawMessage) string {
 	return MessageText(m)
 }
 
-// shown is the update itself where it came from one node, else by node. Of an update that is nothing but files, their
-// names.
+// shown returns the update of one node, or of several by name. For an update of nothing but files it has their names.
 func (u *nodeUpdate) shown() json.RawMessage {
 	if len(u.nodes) == 1 {
 		return u.delta(0, true)
@@ -77,7 +76,7 @@ func (u *nodeUpdate) shown() json.RawMessage {
 	return u.byNode(true)
 }
 
-// additional is {node: delta} without files.
+// additional returns {node: delta} without files.
 func (u *nodeUpdate) additional() json.RawMessage { return u.byNode(false) }
 
 func (u *nodeUpdate) byNode(names bool) json.RawMessage {
@@ -88,7 +87,7 @@ func (u *nodeUpdate) byNode(names bool) json.RawMessage {
 	return w.Close('}').Bytes
 }
 
-// delta is that of one node without the contents of its files; names keeps their names where there is nothing else.
+// delta returns one node's delta without the contents of its files. names keeps their names if there is nothing else.
 func (u *nodeUpdate) delta(i int, names bool) json.RawMessage {
 	o := &u.deltas[i]
 	if o.Len() == 0 {
@@ -115,8 +114,8 @@ func fileNames(files json.RawMessage) json.RawMessage {
 	return rawjson.Array(names...)
 }
 
-// agentOutput is the output of a task/step agent's step as a text, nil where it gave none, and its additional output as
-// an object that names the agent's own step id.
+// agentOutput returns the output of a task/step agent's step as text, or nil, and its additional output as an object
+// with the agent's own step id.
 func agentOutput(ev *mapping.Event) (*string, json.RawMessage) {
 	said, additional := StepSaid(ev)
 	var output *string
@@ -147,7 +146,7 @@ func questionTexts(asked []mapping.Interrupt) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// lastAnswer is the text of the last ai message of a state.
+// lastAnswer returns the text of the last ai message of a state.
 func lastAnswer(f *state.Fold) string {
 	if f == nil {
 		return ""
@@ -161,7 +160,7 @@ func lastAnswer(f *state.Fold) string {
 	return ""
 }
 
-// endFault is why a run ended that neither succeeded nor waits.
+// endFault returns the reason of a run's end that is neither success nor a question.
 func endFault(o *mapping.Outcome) mapping.Fault {
 	switch {
 	case o.Cancelled:
@@ -175,8 +174,8 @@ func endFault(o *mapping.Outcome) mapping.Fault {
 	}
 }
 
-// faultOutput is the additional output of the step that says why a run ended; skipped is a list of skipped files or
-// nil.
+// faultOutput returns the additional output of the step with the reason of a run's end. skipped is a list of skipped
+// files or nil.
 func faultOutput(fault mapping.Fault, skipped json.RawMessage) json.RawMessage {
 	w := new(rawjson.Writer).Open('{')
 	w.Key("error").Open('{').Key("type").Text(fault.Code).Key("message").Text(fault.Message).Close('}')

@@ -9,20 +9,20 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// This file is how a task/step agent is shown as a graph of one node.
+// This file presents a task/step agent as a graph of one node.
 
-// StepNode is the one node of a task/step agent's graph: in its states, tasks, updates, metadata and in the graph
-// itself. The names of steps are known only when they come, and are those of their messages.
+// StepNode is the node of a task/step agent's graph, in its states, tasks, updates, metadata and in the graph itself.
+// The names of steps are only known later, and are those of their messages.
 const StepNode = "step"
 
-// StepUpdate makes the logged form of step n of a task: the delta {messages?, files?} with the ai message
-// StepID(taskID, n), in front of it the result of the last command as a tool message where s.PendingToolCall waits for
-// it, and, when the step asks, its Interrupts. files is the object of changed files or nil.
+// StepUpdate returns the update for step n of a task: the delta {messages?, files?} with the ai message StepID(taskID,
+// n), preceded by the result of the last command as a tool message if s.OpenCall waits for it, and, if the step asks,
+// its Interrupts. files is the object of changed files or nil.
 //
-// A step without words that proposes a command or skipped files has a message, too, with no text.
+// A step without text that proposes a command or has skipped files also has a message, without text.
 //
-// What the message holds is not kept a second time: Head.Step has Output only when it is not the message's text, and
-// Additional only when there is no message. StepSaid reads both back.
+// Data in the message is not stored twice: Head.Step has Output only if it differs from the message's text, and
+// Additional only if there is no message. StepSaid reads both.
 func StepUpdate(runID, taskID string, n int, s mapping.StepInfo, files json.RawMessage, ask mapping.Approval) mapping.Event {
 	ev := mapping.Event{RunID: runID, Kind: mapping.KindUpdate}
 	ev.Head = mapping.Head{Node: StepNode, Reduce: true}
@@ -40,7 +40,7 @@ func StepUpdate(runID, taskID string, n int, s mapping.StepInfo, files json.RawM
 	return ev
 }
 
-// stepMessages are the messages of a step: a result, what the agent says, or both. What they hold is taken out of the
+// stepMessages returns the messages of a step: a result, the agent's text, or both. It removes their data from the
 // step.
 func stepMessages(id string, s *mapping.StepInfo) (list []json.RawMessage) {
 	told := ""
@@ -65,20 +65,20 @@ func stepMessages(id string, s *mapping.StepInfo) (list []json.RawMessage) {
 	case ok && output == text && text != "":
 		s.Output = nil
 	case s.Output == nil && text != "":
-		s.Output = json.RawMessage("null") // the text is not it
+		s.Output = json.RawMessage("null") // the text differs from it
 	}
 	return append(list, said.json())
 }
 
-// StepSaid returns the output of a task/step agent's step and its additional output, as the agent gave them; nil for
-// what it did not give. The additional output names the files that were skipped, see SkippedFile.
+// StepSaid returns the original output of a task/step agent's step and its additional output, each nil if absent. The
+// additional output names the skipped files, see SkippedFile.
 func StepSaid(ev *mapping.Event) (output, additional json.RawMessage) {
 	if ev.Head.Step == nil {
 		return nil, nil
 	}
 	output, additional = ev.Head.Step.Output, ev.Head.Step.Additional
 	list, _ := state.MessagesIn(rawjson.Get(ev.Data, state.KeyMessages))
-	if len(list) == 0 || messageKind(list[len(list)-1]) != typeAI { // a result stands in front of it
+	if len(list) == 0 || messageKind(list[len(list)-1]) != typeAI { // a result precedes it
 		return output, additional
 	}
 	message := list[len(list)-1]
@@ -91,14 +91,14 @@ func StepSaid(ev *mapping.Event) (output, additional json.RawMessage) {
 	return output, additional
 }
 
-// note puts what is the bridge's own into a message.
+// note adds the bridge's own data to a message.
 func (m *message) note(additional json.RawMessage) {
 	if !rawjson.IsNull(additional) {
 		m.rest.Put(rawjson.Member{Name: "additional_kwargs", Value: rawObject("apbridge", additional)})
 	}
 }
 
-// outputText is a step's output as text: a string as it is, null nothing, anything else compact JSON.
+// outputText returns a step's output as text: a string itself, nothing for null, and compact JSON for anything else.
 func outputText(output json.RawMessage) string {
 	if text, ok := rawjson.Text(output); ok {
 		return text
@@ -111,8 +111,8 @@ func outputText(output json.RawMessage) string {
 
 var sayableName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
-// stepName is the step's name where it says something of the step. Some agents copy the step's input to its name, and
-// take "y" for an empty input.
+// stepName returns the step's name if it is meaningful. Some agents copy the step's input to its name, or "y" for an
+// empty input.
 func stepName(s mapping.StepInfo) string {
 	copied := s.Name == "y"
 	if s.Input != nil {
@@ -124,8 +124,8 @@ func stepName(s mapping.StepInfo) string {
 	return s.Name
 }
 
-// AnswerDelta returns the human message that an answer in text leaves in the state, or nil for an answer that only says
-// "go on".
+// AnswerDelta returns the human message for a text answer in the state, or nil for an answer that only means
+// "continue".
 func AnswerDelta(runID string, a Answer) json.RawMessage {
 	if a.Continue {
 		return nil

@@ -13,7 +13,7 @@ import (
 
 const someTask = "0f4554cf-0e22-553c-a89e-b63b98aa1526"
 
-// ai is an ai message in normal form, with additional_kwargs.
+// ai returns an ai message in normal form, with additional_kwargs.
 func ai(id, text, kwargs string) string {
 	return fmt.Sprintf(`{"content":%q,"additional_kwargs":%s,"response_metadata":{},"id":%q,"type":"ai","tool_calls":[],"invalid_tool_calls":[]}`, text, kwargs, id)
 }
@@ -24,7 +24,7 @@ func TestStepUpdate(t *testing.T) {
 	for name, c := range map[string]struct {
 		info, files      string
 		delta            string
-		output, addition string // what Head.Step still holds
+		output, addition string // remaining members of Head.Step
 	}{
 		"text":      {info: `{"output":"done","name":"write_file"}`, delta: `{"messages":[` + strings.Replace(ai(id, "done", "{}"), `"invalid_tool_calls":[]`, `"invalid_tool_calls":[],"name":"write_file"`, 1) + `]}`},
 		"with more": {info: `{"output":"done","additional":{"k":1.0}}`, delta: `{"messages":[` + ai(id, "done", `{"apbridge":{"k":1.0}}`) + `]}`},
@@ -65,7 +65,7 @@ func TestStepQuestions(t *testing.T) {
 		tool   = `{"use_tool":{"name":"write_file","arguments":{"filename":"a"}}}`
 		finish = `{"use_tool":{"name":"finish","arguments":{"reason":"done"}}}`
 	)
-	// Both generations: HITLRequest, with the names that pages read it by, and HumanInterrupt.
+	// Both generations: HITLRequest, with the names that pages use, and HumanInterrupt.
 	payload := func(name, args, description, decisions string, accept, edit bool) string {
 		return fmt.Sprintf(`{"action_requests":[{"name":%[1]q,"action":%[1]q,"args":%[2]s,"arguments":%[2]s,"description":%[3]q}],`+
 			`"review_configs":[{"action_name":%[1]q,"actionName":%[1]q,"allowed_decisions":%[4]s,"allowedDecisions":%[4]s}],`+
@@ -110,8 +110,7 @@ func TestStepQuestions(t *testing.T) {
 	}
 }
 
-// The SDKs of the v1 protocol drop additional_output: the name of a step is all by which their agents can say that it
-// asks.
+// The SDKs of the v1 protocol drop additional_output, so their agents can only ask by the name of a step.
 func TestStepNamedAskUserAsks(t *testing.T) {
 	t.Parallel()
 	asked, other := "ask_user", "hi"

@@ -22,7 +22,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// Items and files are named by texts alone, by whatever way their names come.
+// All names of items and files are valid texts.
 func TestNamesAreText(t *testing.T) {
 	t.Parallel()
 	for what, err := range map[string]error{

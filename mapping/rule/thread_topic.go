@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Topic is a thread as clients of the Topic RFC see it.
+// Topic is a thread in the form for clients of the Topic RFC.
 type Topic struct {
 	ID                   string
 	Name                 *string
@@ -22,12 +22,12 @@ type Topic struct {
 	CreatedAt, UpdatedAt time.Time
 }
 
-// topicKeys are the keys of a thread's metadata that are no part of a topic's additional_input.
+// topicKeys are the keys of a thread's metadata that do not belong to a topic's additional_input.
 var topicKeys = [...]string{"name", "graph_id", "assistant_id", "apbridge"}
 
-// TopicMetadata returns the metadata of a topic's thread: its name, and the keys of additional_input (an object or nil)
-// as they are. An additional_input that has a key the bridge keeps for itself (name, graph_id, assistant_id, apbridge)
-// is an *Error of class Invalid.
+// TopicMetadata returns the metadata of a topic's thread: its name, and the keys of additional_input (an object or
+// nil). A key that the bridge reserves (name, graph_id, assistant_id, apbridge) in additional_input is an *Error of
+// class Invalid.
 func TopicMetadata(name *string, additional json.RawMessage) (json.RawMessage, error) {
 	var o rawjson.Object
 	if name != nil {
@@ -65,17 +65,18 @@ func TopicOf(t mapping.Thread) Topic {
 	return topic
 }
 
-// OwnTopic reports whether a thread is a topic of this agent: one that has been used by no agent yet is every agent's.
+// OwnTopic reports whether a thread is a topic of this agent. A topic that no agent has used yet belongs to every
+// agent.
 func OwnTopic(metadata json.RawMessage, agent string) bool {
 	return rawjson.IsNull(rawjson.Get(metadata, agentMember)) || AgentNamed(metadata) == agent
 }
 
-// TopicNamespace returns where the long-term store keeps what belongs to a topic.
+// TopicNamespace returns the namespace of a topic in the long-term store.
 func TopicNamespace(topicID string) []string { return []string{"topics", topicID} }
 
-// TopicMemory returns a topic's memory, to be read: the values of its state other than messages and files, and the
-// items of its namespace under their keys (items of a namespace below it: labels and key joined by "/"). Where both
-// have a key, the state's value stands.
+// TopicMemory returns a topic's memory for reading: the values of its state other than messages and files, and the
+// items of its namespace under their keys (items of a namespace below it: labels and key joined by "/"). If both have a
+// key, the state's value counts.
 func TopicMemory(values json.RawMessage, topicID string, items []mapping.Item) json.RawMessage {
 	var o rawjson.Object
 	skip := len(TopicNamespace(topicID))
@@ -93,8 +94,7 @@ func TopicMemory(values json.RawMessage, topicID string, items []mapping.Item) j
 	return o.JSON()
 }
 
-// TopicMessage returns an interaction that only adds to a topic's state, as a message of the form that a state holds.
-// id must not be empty.
+// TopicMessage returns an interaction that only adds to a topic's state, as a message of a state. id must not be empty.
 func TopicMessage(id string, role Role, text string, additional json.RawMessage) json.RawMessage {
 	m := message{kind: typeHuman, id: id, content: rawjson.Quote(text)}
 	switch role {
@@ -109,8 +109,7 @@ func TopicMessage(id string, role Role, text string, additional json.RawMessage)
 	return m.json()
 }
 
-// MessageTime returns when a message with an id of ours (see NewID) was made, to the millisecond; zero for any other
-// id.
+// MessageTime returns the creation time, in milliseconds, of a message with an id from NewID, or zero for any other id.
 func MessageTime(id string) time.Time {
 	u, err := uuid.Parse(id)
 	if err != nil || u.Version() != 7 {
@@ -119,8 +118,8 @@ func MessageTime(id string) time.Time {
 	return time.Unix(u.Time().UnixTime()).UTC().Truncate(time.Millisecond)
 }
 
-// TaskStrategy reads the multitask_strategy of a task. Beside the strategies' names it takes the words of the Topic RFC
-// ("Interaction Flow", 3): tasks are executed in sequence or parallel.
+// TaskStrategy reads the multitask_strategy of a task. Besides the strategies' names it accepts the words of the Topic
+// RFC ("Interaction Flow", 3), sequence and parallel.
 func TaskStrategy(said string) mapping.Strategy {
 	switch said {
 	case "sequence":

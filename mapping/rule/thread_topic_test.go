@@ -18,7 +18,7 @@ func TestTopicMetadata(t *testing.T) {
 		about      string
 		name       *string
 		additional string
-		want       string // "": refused
+		want       string // "" means refused
 	}{
 		{"nothing", nil, ``, `{}`},
 		{"a name", &name, ``, `{"name":"Holidays"}`},
@@ -110,7 +110,7 @@ func TestMessageTime(t *testing.T) {
 	}
 }
 
-// told plays events over a state and returns them as entries.
+// told applies events to a state and returns them as entries.
 func told(t *testing.T, from *state.Fold, runID string, events ...mapping.Event) []*state.Entry {
 	t.Helper()
 	var list []*state.Entry
@@ -145,7 +145,7 @@ func aiSays(id, text string) string {
 	return `{"type":"ai","id":"` + id + `","content":"` + text + `"}`
 }
 
-// line is an interaction in short: id, task, speaker and words.
+// line returns an interaction in short form: id, task, speaker and text.
 func line(i Interaction) string {
 	text := i.Output
 	if i.Role != RoleAgent {
@@ -173,7 +173,7 @@ func TestInteractions(t *testing.T) {
 	begun := mapping.Event{Kind: mapping.KindStarted}
 	for _, c := range []struct {
 		name  string
-		state []string // messages at the head, where they are not those of the last run
+		state []string // messages of the newest state, if they differ from those of the last run
 		tasks []mapping.Task
 		runs  []mapping.Run
 		told  func() [][]*state.Entry
@@ -288,7 +288,7 @@ func TestInteractions(t *testing.T) {
 	}
 }
 
-// A step of a task/step agent that asks is one interaction, with what it said.
+// A step of a task/step agent that asks is one interaction with its text.
 func TestAskingStepIsOneInteraction(t *testing.T) {
 	t.Parallel()
 	empty, err := state.NewFold(nil)

@@ -6,27 +6,27 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// dialogue sorts messages to the runs that brought them.
+// dialogue assigns messages to the runs that added them.
 type dialogue struct {
 	Conversation
 	tasks   map[string]mapping.Task
 	begun   map[string]int // task id → its first run
 	owner   map[string]int // message id → run, or outside
-	claimed []bool         // the run brought messages
+	claimed []bool         // the run added messages
 	turns   []turn
 	order   []segment
 }
 
 const outside = -1
 
-// turn is what one run contributes.
+// turn is the contribution of one run.
 type turn struct {
 	before, messages, after []Interaction
-	last                    string // id of its last ai message; "" while it runs
-	present, told           bool   // some of its messages are in the state; it was told already
+	last                    string // id of its last ai message; "" during the run
+	present, told           bool   // some of its messages are in the state; it was appended already
 }
 
-// segment is a message that belongs to no run, or the place of a run.
+// segment is a message without a run, or the place of a run.
 type segment struct {
 	outside *Interaction
 	run     int
@@ -48,7 +48,7 @@ func newDialogue(c Conversation) *dialogue {
 	return d
 }
 
-// claim finds out which run brought which message: whatever is in the state after it and was not before.
+// claim determines which run added which message: those in the state after the run that were not there before.
 func (d *dialogue) claim() {
 	for i, told := range d.Told {
 		if len(told) == 0 {
@@ -59,8 +59,7 @@ func (d *dialogue) claim() {
 	}
 }
 
-// assign gives the messages without a run to a run. New ones stand at the end, so that it stops at the first that is
-// known.
+// assign assigns the messages without a run to a run. New ones are at the end, so it stops at the first known one.
 func (d *dialogue) assign(f *state.Fold, run int) (any bool) {
 	if f == nil {
 		return false
@@ -78,7 +77,7 @@ func (d *dialogue) assign(f *state.Fold, run int) (any bool) {
 	return any
 }
 
-// summarise works out what each run adds to its messages.
+// summarise determines what each run adds to its messages.
 func (d *dialogue) summarise() {
 	for i := range d.Runs {
 		t, told := &d.turns[i], d.Told[i]
@@ -91,7 +90,7 @@ func (d *dialogue) summarise() {
 	}
 }
 
-// addEnding is what a run that has ended leaves: its last words, or why there are none.
+// addEnding handles a run that has ended: its last message, or the reason why there is none.
 func (d *dialogue) addEnding(i int, told []*state.Entry) {
 	t, last := &d.turns[i], told[len(told)-1]
 	t.last = d.lastWords(i, last.After)
@@ -116,7 +115,7 @@ func (d *dialogue) addEnding(i int, told []*state.Entry) {
 	t.after = append(t.after, closing)
 }
 
-// lastWords is the id of the last ai message with a text that the run brought.
+// lastWords returns the id of the last ai message with text that the run added.
 func (d *dialogue) lastWords(run int, f *state.Fold) string {
 	if f == nil {
 		return ""
@@ -134,8 +133,8 @@ func (d *dialogue) lastWords(run int, f *state.Fold) string {
 	return ""
 }
 
-// asking is the id of the message whose step asked, where the agent is one that makes steps itself; else a text that is
-// no id.
+// asking returns the id of the message of the step that asked, for an agent with its own steps, or else a text that is
+// not an id.
 func asking(told []*state.Entry) string {
 	for i := len(told) - 1; i >= 0; i-- {
 		if told[i].Kind != mapping.KindUpdate || told[i].Head.Step == nil {
@@ -175,8 +174,8 @@ func artifactsOf(told []*state.Entry) []mapping.Artifact {
 	return list
 }
 
-// answer is the reply to the question that the run answers, where it is no message of the state. What was only guessed
-// for a client that never says anything, there is none.
+// answer returns the reply to the question that the run answers, if it is not a message of the state. A default answer
+// for a client that never sends one is not included.
 func (d *dialogue) answer(i int) (Interaction, bool) {
 	r := d.Runs[i]
 	id := mapping.MessageID(r.ID, "answer")
@@ -189,7 +188,7 @@ func (d *dialogue) answer(i int) (Interaction, bool) {
 	}, true
 }
 
-// spokenAnswer is a resume value in words.
+// spokenAnswer returns a resume value as text.
 func spokenAnswer(o *mapping.RunOptions) string {
 	if text, ok := rawjson.Text(o.Resume); ok {
 		return text

@@ -17,23 +17,23 @@ const (
 	RoleSystem Role = "system"
 )
 
-// Interaction is something said in a topic (Topic RFC of the Agent Protocol, "Interactions"): a message, a question, or
-// how a task's run ended.
+// Interaction is an entry of a topic (Topic RFC of the Agent Protocol, "Interactions"): a message, a question, or the
+// end of a task's run.
 type Interaction struct {
 	ID               string
 	TopicID          string
-	TaskID           string // the task it belongs to or was derived from it; "": none
+	TaskID           string // the task it belongs to, or that was derived from it; "" for none
 	Role             Role
-	Input            *string // what was said to the agent
+	Input            *string // text for the agent
 	AdditionalInput  json.RawMessage
-	Output           *string // what the agent said
+	Output           *string // text of the agent
 	AdditionalOutput json.RawMessage
-	Artifacts        []mapping.Artifact // nothing but their ID
-	CreatedAt        time.Time          // zero: not known
+	Artifacts        []mapping.Artifact // only with their ID
+	CreatedAt        time.Time          // zero if unknown
 }
 
-// Conversation is what interactions are told from: Messages are those of the thread's newest state, Tasks and Runs all
-// of the thread's, oldest first, and Told the entries of each run, nil for one that has not begun.
+// Conversation is the source of interactions. Messages are those of the thread's newest state, Tasks and Runs all of
+// the thread's, oldest first, and Told has the entries of each run, nil for one that has not begun.
 type Conversation struct {
 	TopicID  string
 	Messages []json.RawMessage
@@ -43,9 +43,8 @@ type Conversation struct {
 }
 
 // Interactions returns the messages of people and systems, the questions, the last message of the agent in each run,
-// and the ends of runs that said nothing, in the order of the conversation. What a task waits to be told stands at the
-// end. Messages of a part of the history that was forked away from, and runs whose messages all went with it, are left
-// out.
+// and the ends of runs without a message, in the order of the conversation. Inputs of waiting tasks are at the end.
+// Messages of a part of the history that a fork left, and runs all of whose messages are among them, are omitted.
 func (c Conversation) Interactions() []Interaction {
 	d := newDialogue(c)
 	d.claim()
@@ -65,7 +64,7 @@ func (c Conversation) Interactions() []Interaction {
 	return append(out, d.waiting()...)
 }
 
-// InteractionOf returns the user's interaction that the task was derived from.
+// InteractionOf returns the user's interaction from which the task was derived.
 func InteractionOf(t mapping.Task) Interaction {
 	return Interaction{
 		ID: mapping.MessageID(t.ID, "input"), TopicID: t.ThreadID, TaskID: t.ID, Role: RoleUser,

@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// place puts the messages of the state in order: those of a run together.
+// place orders the messages of the state, those of a run together.
 func (d *dialogue) place() {
 	for _, m := range d.Messages {
 		run, known := d.owner[state.IDOfMessage(m)]
@@ -30,7 +30,7 @@ func (d *dialogue) place() {
 	}
 }
 
-// message is a message as an interaction; ok is false for one that is none.
+// message returns a message as an interaction. ok is false if it is none.
 func (d *dialogue) message(m json.RawMessage, run int) (Interaction, bool) {
 	id, kind := state.IDOfMessage(m), messageKind(m)
 	said := Interaction{ID: id, TopicID: d.TopicID}
@@ -53,7 +53,7 @@ func (d *dialogue) message(m json.RawMessage, run int) (Interaction, bool) {
 		return said, id != ""
 	case typeAI:
 		if SaysFault(m) {
-			return said, false // the run's end says it
+			return said, false // the run's end has it
 		}
 		said.Role = RoleAgent
 		said.Output, said.AdditionalOutput = ref(MessageText(m)), extra
@@ -65,8 +65,8 @@ func (d *dialogue) message(m json.RawMessage, run int) (Interaction, bool) {
 	return said, false
 }
 
-// complete adds what came with the words of an interaction, where they started a task or answered a question. The words
-// that a task was derived from keep the id they were given then, even if the agent gave the message another one.
+// complete adds the other data of an interaction that started a task or answered a question. The text from which a task
+// was derived keeps its first id, even if the agent gave the message another one.
 func (d *dialogue) complete(said *Interaction, run int) {
 	if d.derived(said, run) {
 		said.ID = mapping.MessageID(said.TaskID, "input")
@@ -79,7 +79,7 @@ func (d *dialogue) complete(said *Interaction, run int) {
 	}
 }
 
-// derived reports whether these are the words of the task that the run began, under another id. A run that was not made
+// derived reports whether this is the text of the task that the run began, under another id. A run that was not created
 // for a task has its own as task.
 func (d *dialogue) derived(said *Interaction, run int) bool {
 	if run == outside || d.begun[said.TaskID] != run || d.Runs[run].ID == said.TaskID {
@@ -98,7 +98,7 @@ func hasInteraction(list []Interaction, id string) bool {
 	return slices.ContainsFunc(list, func(said Interaction) bool { return said.ID == id })
 }
 
-// closing is an ai message of a run, if it is the run's last.
+// closing returns an ai message of a run, if it is the run's last.
 func (d *dialogue) closing(said Interaction, run int) (Interaction, bool) {
 	if said.ID == "" || said.ID != d.turns[run].last {
 		return said, false
@@ -122,7 +122,7 @@ func withInterrupt(additional json.RawMessage, asked []mapping.Interrupt) json.R
 	return o.JSON()
 }
 
-// appendRun appends what a run contributes, once, after the runs before it.
+// appendRun appends a run's contribution once, after the runs before it.
 func (d *dialogue) appendRun(out []Interaction, run int) []Interaction {
 	for i := 0; i < run; i++ {
 		if !d.turns[i].present {
@@ -146,8 +146,8 @@ func (d *dialogue) appendOne(out []Interaction, run int) []Interaction {
 	return append(out, t.after...)
 }
 
-// unsaid is the input of a task whose first run has brought no words of a person: it has not begun, or its agent keeps
-// no messages.
+// unsaid returns the input of a task whose first run has added no message of a person: it has not begun, or its agent
+// keeps no messages.
 func (d *dialogue) unsaid(run int) (Interaction, bool) {
 	id := d.Runs[run].TaskID
 	if d.begun[id] != run {
@@ -161,7 +161,7 @@ func (d *dialogue) unsaid(run int) (Interaction, bool) {
 	return d.pending(d.tasks[id])
 }
 
-// waiting are the inputs of tasks without a request for a step.
+// waiting returns the inputs of tasks of which no step was requested.
 func (d *dialogue) waiting() []Interaction {
 	var list []Interaction
 	for _, t := range d.Tasks {

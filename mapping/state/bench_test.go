@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// chat is a fold of n messages of 300 bytes, made message by message.
+// chat returns a fold of n messages of 300 bytes, built message by message.
 func chat(b *testing.B, n int) *Fold {
 	f := mustFold(b, `{}`)
 	for i := range n {
@@ -32,7 +32,7 @@ func BenchmarkReduce(b *testing.B) {
 					deltas = append(deltas, chatDelta(n+i))
 				}
 				b.ReportAllocs()
-				// Each round appends to the newest fold, as a run does; after sixteen it starts over.
+				// Each round appends to the newest fold, like a run. After sixteen it starts over.
 				next, rounds := chat(b, n), 0
 				for b.Loop() {
 					if rounds == len(deltas) {

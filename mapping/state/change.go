@@ -6,7 +6,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// change is an object that begins with its first member.
+// change writes an object that begins with its first member.
 type change struct{ w rawjson.Writer }
 
 // member begins a member whose name needs no escapes. Its value must follow.
@@ -21,7 +21,7 @@ func (c *change) begun() *rawjson.Writer {
 
 func (c *change) empty() bool { return len(c.w.Bytes) == 0 }
 
-// done is the object; nil where it has no members.
+// done returns the object, or nil if it has no members.
 func (c *change) done() json.RawMessage {
 	if c.empty() {
 		return nil

@@ -22,8 +22,8 @@ import (
 // them in the order they are given in; the same holds for the members of merged objects.
 
 // DiffTo returns the encoded difference from f to the full state, and the fold of that state. Top-level keys are
-// compared as bytes, arrays by their common prefix, objects one level deep. A nil diff means that nothing changed. The
-// cost is that of comparing what is equal and scanning what is not. The bytes of full are kept, not copied. The open
+// compared as bytes, arrays by their common prefix, objects one level deep. A nil diff means that nothing changed. It
+// costs a comparison of the equal parts and a scan of the others. The bytes of full are kept, not copied. The open
 // question stays.
 func (f *Fold) DiffTo(full json.RawMessage) (diff json.RawMessage, next *Fold, err error) {
 	b, err := f.become(full)
@@ -36,15 +36,15 @@ func (f *Fold) DiffTo(full json.RawMessage) (diff json.RawMessage, next *Fold, e
 	return diff, b.fold(), nil
 }
 
-// DiffToReduced is DiffTo of a state that Reduce has made of f. It costs what the reduction changed: what both folds
-// share is not read.
+// DiffToReduced is DiffTo for a state that Reduce has made of f. It only costs the changes, because the shared parts of
+// both folds are not read.
 func (f *Fold) DiffToReduced(reduced *Fold) (diff json.RawMessage, next *Fold) {
-	// Reduce takes no top-level keys away, and leaves them in their places.
+	// Reduce keeps all top-level keys in their places.
 	b := &becoming{f: f, e: reduced.edit(0), kept: slices.Repeat([]bool{true}, len(f.fields))}
 	for at := range f.fields {
 		val := &b.e.fields[at].val
 		if was := b.was(at).obj; was != nil && val.obj != nil && was != val.obj {
-			val.obj = inOrderOf(val.obj, was) // as it is when the difference was applied
+			val.obj = inOrderOf(val.obj, was) // the same order as when the difference is applied
 		}
 	}
 	if diff = b.diff(); diff == nil {
@@ -53,7 +53,7 @@ func (f *Fold) DiffToReduced(reduced *Fold) (diff json.RawMessage, next *Fold) {
 	return diff, b.e.fold(reduced.asks)
 }
 
-// inOrderOf is an object with the members that another has too in that one's order, in front of all others.
+// inOrderOf returns an object whose members that another also has are in that one's order, before all others.
 func inOrderOf(o, other *rawjson.Object) *rawjson.Object {
 	ordered := rawjson.NewObject(o.Len())
 	for _, m := range other.Members() {
@@ -67,12 +67,12 @@ func inOrderOf(o, other *rawjson.Object) *rawjson.Object {
 	return ordered
 }
 
-// becoming is a fold on its way into another full state. Fields stay where the fold has them until the end, so that
-// what was is found by position.
+// becoming is the transition of a fold to another full state. Fields keep the fold's positions until the end, so that
+// old values are found by position.
 type becoming struct {
 	f    *Fold
 	e    *edit
-	kept []bool // of the fold's fields: the full state has them
+	kept []bool // which of the fold's fields the full state has
 	gone int    // how many it lacks
 }
 
@@ -87,7 +87,7 @@ func (f *Fold) become(full json.RawMessage) (*becoming, error) {
 	return b, nil
 }
 
-// addMember reads a member of the full state. Of one that is there twice the later counts.
+// addMember reads a member of the full state. Of duplicates the later counts.
 func (b *becoming) addMember(text []byte, i int, name rawjson.Quoted) (int, bool) {
 	key := name.Text()
 	at := b.e.find(key)
@@ -103,7 +103,7 @@ func (b *becoming) addMember(text []byte, i int, name rawjson.Quoted) (int, bool
 	return end, true
 }
 
-// was is what the fold has at a position; none for fields that are new.
+// was returns the fold's value at a position, or none for new fields.
 func (b *becoming) was(at int) value {
 	if at < 0 || at >= len(b.kept) {
 		return value{}
@@ -114,7 +114,7 @@ func (b *becoming) was(at int) value {
 // lost reports whether the full state lacks the field at a position.
 func (b *becoming) lost(at int) bool { return at < len(b.kept) && !b.kept[at] }
 
-// fold ends it.
+// fold returns the new fold.
 func (b *becoming) fold() *Fold {
 	if b.gone > 0 {
 		b.e.keep(func(i int) bool { return !b.lost(i) })
@@ -124,7 +124,7 @@ func (b *becoming) fold() *Fold {
 
 func (b *becoming) diff() json.RawMessage { return b.changed((*changes).note) }
 
-// changed is the difference, with what note takes down of each field.
+// changed returns the difference. note records the change of each field.
 func (b *becoming) changed(note func(c *changes, at int, old value)) json.RawMessage {
 	c := changes{fields: b.e.fields}
 	for at := range b.e.fields {
@@ -142,7 +142,7 @@ func (b *becoming) changed(note func(c *changes, at int, old value)) json.RawMes
 	return w.Close('}').Bytes
 }
 
-// writeLost writes the names of the keys that are gone, if any.
+// writeLost writes the names of the lost keys, if any.
 func (b *becoming) writeLost(w *rawjson.Writer) {
 	if b.gone == 0 {
 		return
@@ -156,20 +156,20 @@ func (b *becoming) writeLost(w *rawjson.Writer) {
 	w.Key("del").Array(names)
 }
 
-// changes is how fields came to their values. It is gathered before any of it is written, so that a long value is
-// copied once, into a difference of its length.
+// changes has the changes of all fields. It is collected before writing, so that a long value is copied once, into a
+// difference of the right length.
 type changes struct {
 	fields []field
-	set    []int // positions of the fields that are told whole
+	set    []int // positions of the fields with a new value
 	lists  []listChange
-	merge  []rawjson.Member // objects that are told by their differences
+	merge  []rawjson.Member // differences of objects
 	join   []rawjson.Member // see JoinTo
 }
 
 // listChange is a field whose first elements stay.
 type listChange struct{ at, keep int }
 
-// note finds out how the field at a position came to its value.
+// note determines the change of the field at a position.
 func (c *changes) note(at int, old value) {
 	switch fd := &c.fields[at]; {
 	case old.list != nil && fd.val.list != nil:
@@ -196,14 +196,14 @@ func (c *changes) note(at int, old value) {
 
 func (c *changes) none() bool { return len(c.set)+len(c.lists)+len(c.merge)+len(c.join) == 0 }
 
-// added are the elements after those that stay.
+// added returns the elements after those that stay.
 func (c *changes) added(l listChange) []json.RawMessage {
 	return c.fields[l.at].val.list.elems[l.keep:]
 }
 
-// size is approximately the length of the difference, without the names of what is gone.
+// size returns the approximate length of the difference, without the names of lost keys.
 func (c *changes) size() int {
-	const frame = 64 // of a part, and of a list
+	const frame = 64 // of a part or a list
 	n := frame
 	for _, at := range c.set {
 		n += len(c.fields[at].name) + c.fields[at].val.length() + 2
@@ -227,7 +227,7 @@ func (c *changes) write(w *rawjson.Writer) {
 	part(w, "join", c.join, told)
 }
 
-// part writes one part of a difference, unless it would be empty.
+// part writes one part of a difference, unless it is empty.
 func part[T any](w *rawjson.Writer, name string, list []T, write func(T)) {
 	if len(list) == 0 {
 		return
@@ -255,7 +255,7 @@ func commonPrefix(a, b []json.RawMessage) int {
 	return n
 }
 
-// objectChange is nil when both hold the same.
+// objectChange returns nil if both are equal.
 func objectChange(old, now *rawjson.Object) json.RawMessage {
 	if old == now {
 		return nil
@@ -281,7 +281,7 @@ func objectChange(old, now *rawjson.Object) json.RawMessage {
 	return out.done()
 }
 
-// applyDiff returns the fold after a diff; nil changes nothing.
+// applyDiff returns the fold after a diff. nil changes nothing.
 func (f *Fold) applyDiff(diff json.RawMessage) (*Fold, error) {
 	if rawjson.IsNull(diff) {
 		return f, nil
@@ -293,7 +293,7 @@ func (f *Fold) applyDiff(diff json.RawMessage) (*Fold, error) {
 	return e.fold(f.asks), nil
 }
 
-// apply changes the fields as a diff says.
+// apply changes the fields according to a diff.
 func (e *edit) apply(diff json.RawMessage) error {
 	parts, err := partsOf(diff, "del", "set", "list", "merge", "join")
 	if err != nil {
@@ -312,8 +312,8 @@ func (e *edit) apply(diff json.RawMessage) error {
 	return nil
 }
 
-// partsOf returns the members of an object that have the names, in the order of the names; nil for one that is not
-// there. The object is read once: it may be as large as a state.
+// partsOf returns the members of an object with the names, in the order of the names, nil for missing ones. It reads
+// the object once, because it may be as large as a state.
 func partsOf(b json.RawMessage, names ...string) ([]json.RawMessage, error) {
 	parts := make([]json.RawMessage, len(names))
 	err := rawjson.EachMember(b, func(name rawjson.Quoted, value json.RawMessage) {
@@ -382,7 +382,7 @@ func applyMerge(e *edit, m rawjson.Member) error {
 	return err
 }
 
-// nameSet reads a list of names; nil is an empty one.
+// nameSet reads a list of names, which may be nil.
 func nameSet(b json.RawMessage) (map[string]bool, error) {
 	if b == nil {
 		return nil, nil

@@ -6,8 +6,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestDiffOfAKeyThatStandsThereTwice: the later value counts, and the diff gives the very bytes of the state it was
-// made for.
+// TestDiffOfAKeyThatStandsThereTwice checks that the later value counts, and that the diff restores the exact bytes of
+// its state.
 func TestDiffOfAKeyThatStandsThereTwice(t *testing.T) {
 	t.Parallel()
 	was, err := NewFold(raw(`{"a":{"m":null}}`))

@@ -6,8 +6,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Entry is an event as readers get it: with the state before and after it, and a memo of the bytes it was encoded to,
-// so that many readers of one run share an encoding. Safe for concurrent use.
+// Entry is an event for readers: with the state before and after it, and a cache of its encoded forms, so that many
+// readers of one run share an encoding. Safe for concurrent use.
 type Entry struct {
 	mapping.Event
 	Before, After *Fold
@@ -18,11 +18,11 @@ type Entry struct {
 
 type encoding struct {
 	key   string
-	bytes []byte // nil: one reader has asked
+	bytes []byte // nil after the first reader
 }
 
-// Encoded returns the bytes that render makes for a key. They are kept from the second reader on: most runs have one,
-// for which the entry would hold them in vain. Keys are made by dialects: dialect, mode and namespace view.
+// Encoded returns the bytes that render returns for a key. They are cached from the second reader on, because most runs
+// have only one. Keys are defined by dialects: dialect, mode and namespace view.
 func (e *Entry) Encoded(key string, render func() []byte) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()

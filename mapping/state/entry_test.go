@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestEntryEncodesTwiceAtTheMost: for the first reader, and for all others.
+// TestEntryEncodesTwiceAtTheMost checks that an entry is encoded for the first reader, and once for all others.
 func TestEntryEncodesTwiceAtTheMost(t *testing.T) {
 	t.Parallel()
 	var e Entry

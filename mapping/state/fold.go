@@ -13,16 +13,16 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Fold is the state of a thread at one event: values and the open question. It is immutable; Apply and Reduce return a
-// new one that shares what did not change. Safe for concurrent use.
+// Fold is the state of a thread at one event: values and the open question. It is immutable. Apply and Reduce return a
+// new one that shares the unchanged parts. Safe for concurrent use.
 //
-// Top-level keys keep the order in which they first came. White space between them, between the elements of a top-level
-// array and between the members of a top-level object is not kept; every other byte is.
+// Top-level keys keep the order of their first appearance. White space between them, between the elements of a
+// top-level array and between the members of a top-level object is dropped; every other byte is kept.
 type Fold struct {
 	fields []field
 	asks   []mapping.Interrupt
 	size   int
-	text   atomic.Pointer[[]byte] // JSON(), once it was asked for
+	text   atomic.Pointer[[]byte] // JSON(), after its first call
 }
 
 type field struct {
@@ -36,8 +36,8 @@ const (
 	KeyFiles    = "files"
 )
 
-// NewFold makes a fold of a full state, which must be a JSON object; nil or empty bytes are the empty state. The bytes
-// are kept, not copied.
+// NewFold returns a fold of a full state, which must be a JSON object. nil or empty bytes are the empty state. The
+// bytes are kept, not copied.
 func NewFold(values json.RawMessage) (*Fold, error) {
 	b, err := (&Fold{}).become(values)
 	if err != nil {
@@ -47,11 +47,11 @@ func NewFold(values json.RawMessage) (*Fold, error) {
 }
 
 // Apply returns the fold after ev. Input events, and updates with Reduce, are merged by Reduce; state events by their
-// Diff; a started event closes the open question; interrupts open one. An end decides which question stays open: that
-// of a run that waits. Others change nothing and return f.
+// Diff. A started event closes the open question, and interrupts open one. After an end, only the question of a run
+// that waits stays open. Other events change nothing and return f.
 //
-// So the open question of a fold is the newest run's. What other runs of a thread wait for stands with the thread
-// (mapping.Thread.Interrupts).
+// So the open question of a fold is the newest run's. Questions of other runs of a thread are in
+// mapping.Thread.Interrupts.
 func (f *Fold) Apply(ev *mapping.Event) (*Fold, error) {
 	switch ev.Kind {
 	case mapping.KindStarted:
@@ -71,8 +71,8 @@ func (f *Fold) Apply(ev *mapping.Event) (*Fold, error) {
 	}
 }
 
-// ApplyAll is Apply of one event after the other. The states between are not made, so that many small differences cost
-// what they change and not a part of the state each.
+// ApplyAll applies events one after the other without building the states between them. So many small differences cost
+// no more than their changes.
 func (f *Fold) ApplyAll(events []mapping.Event) (*Fold, error) {
 	for len(events) > 0 {
 		n := 0
@@ -157,7 +157,7 @@ func (f *Fold) ask(open []mapping.Interrupt) *Fold {
 	return next
 }
 
-// joinInterrupts adds questions to those open: parallel nodes of one run may ask one after the other.
+// joinInterrupts adds questions to the open ones: parallel nodes of one run may ask one after the other.
 func joinInterrupts(open, more []mapping.Interrupt) []mapping.Interrupt {
 	out := slices.Clip(open)
 	for _, in := range more {
@@ -169,14 +169,14 @@ func joinInterrupts(open, more []mapping.Interrupt) []mapping.Interrupt {
 	return out
 }
 
-// Reduce merges a delta object the way the bridge does it for agents that have no state: messages by id (equal
+// Reduce merges a delta object with the bridge's own reducer, for agents without a state: messages by id (equal
 // replaces, new appends, a removal deletes; see Removes), files by path (null deletes; a leading "/" makes no
-// difference), other keys replaced. A delta that is no object is an *Error of class Invalid; null changes nothing.
+// difference), other keys replaced. A delta that is not an object is an *Error of class Invalid. null changes nothing.
 func (f *Fold) Reduce(delta json.RawMessage) (*Fold, error) {
 	if rawjson.IsNull(delta) {
 		return f, nil
 	}
-	next, failed := f.edit(max(0, rawjson.CountMembers(delta)-len(f.fields))), error(nil) // most bring no further keys
+	next, failed := f.edit(max(0, rawjson.CountMembers(delta)-len(f.fields))), error(nil) // most deltas add no keys
 	err := rawjson.EachMember(delta, func(name rawjson.Quoted, change json.RawMessage) {
 		key := name.Text()
 		at := next.find(key)
@@ -194,7 +194,7 @@ func (f *Fold) Reduce(delta json.RawMessage) (*Fold, error) {
 	return next.fold(f.asks), nil
 }
 
-// reduceValue gives the value of key after a change; none for "no change" to a key that was not there.
+// reduceValue returns the value of key after a change. It is none for "no change" to a missing key.
 func reduceValue(key string, old value, change json.RawMessage) (value, error) {
 	switch {
 	case key == KeyMessages && rawjson.IsNull(change), key == KeyFiles && rawjson.IsNull(change):
@@ -238,7 +238,7 @@ func mergeFiles(old *rawjson.Object, change json.RawMessage) (*rawjson.Object, e
 	return obj, err
 }
 
-// sameFile is the name under which the file of m stands in obj already, else its own.
+// sameFile returns the existing name of the file of m in obj, or else its own.
 func sameFile(obj *rawjson.Object, m rawjson.Member) (string, rawjson.Quoted) {
 	other := "/" + m.Name
 	if bare, ok := strings.CutPrefix(m.Name, "/"); ok {
@@ -251,7 +251,7 @@ func sameFile(obj *rawjson.Object, m rawjson.Member) (string, rawjson.Quoted) {
 	return m.Name, m.Quoted
 }
 
-// JSON returns the state as an object; the same bytes on every call. Callers must not change them.
+// JSON returns the state as an object. It returns the same bytes on every call, which callers must not change.
 func (f *Fold) JSON() json.RawMessage {
 	if f.text.Load() == nil {
 		b := f.join()
@@ -260,7 +260,7 @@ func (f *Fold) JSON() json.RawMessage {
 	return *f.text.Load()
 }
 
-// Once is JSON for a reader that needs it once: the fold, which may be kept in memory for others, does not keep it.
+// Once is JSON for a single use. The fold, which may stay in memory for others, does not keep the bytes.
 func (f *Fold) Once() json.RawMessage {
 	if b := f.text.Load(); b != nil {
 		return *b
@@ -277,8 +277,8 @@ func (f *Fold) join() []byte {
 	return w.Close('}').Bytes
 }
 
-// Pieces is JSON in parts, for readers that write it somewhere: unlike JSON it keeps no copy of the whole. Callers must
-// not change or keep them.
+// Pieces is JSON in parts, for writing. Unlike JSON it builds no copy of the whole. Callers must not change or keep
+// them.
 func (f *Fold) Pieces() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		if b := f.text.Load(); b != nil {
@@ -317,7 +317,7 @@ func (f *Fold) value(key string) value {
 	return value{}
 }
 
-// Messages returns values.messages as its elements; nil when there are none. Callers must not change them.
+// Messages returns the elements of values.messages, or nil. Callers must not change them.
 func (f *Fold) Messages() []json.RawMessage {
 	l := f.value(KeyMessages).list
 	if l == nil || len(l.elems) == 0 {
@@ -326,8 +326,8 @@ func (f *Fold) Messages() []json.RawMessage {
 	return slices.Clip(l.elems)
 }
 
-// HasMessage returns a function that reports whether values.messages has one with an id. It keeps the messages alone,
-// not the rest of the state; nil when there are none.
+// HasMessage returns a function that reports whether values.messages has a message with an id, or nil if there are no
+// messages. It only keeps the messages in memory, not the rest of the state.
 func (f *Fold) HasMessage() func(id string) bool {
 	l := f.value(KeyMessages).list
 	if l == nil {
@@ -336,7 +336,8 @@ func (f *Fold) HasMessage() func(id string) bool {
 	return func(id string) bool { return l.find(id) >= 0 }
 }
 
-// Object returns the value of key as an object that callers must not change; nil when it is none, or f is nil.
+// Object returns the value of key as an object that callers must not change. It returns nil if it is not an object, or
+// if f is nil.
 func (f *Fold) Object(key string) *rawjson.Object {
 	if f == nil {
 		return nil
@@ -344,10 +345,10 @@ func (f *Fold) Object(key string) *rawjson.Object {
 	return f.value(key).object()
 }
 
-// Interrupts returns the open question, nil when there is none.
+// Interrupts returns the open questions, or nil.
 func (f *Fold) Interrupts() []mapping.Interrupt { return f.asks }
 
-// Size returns the length of JSON() in bytes, cheaply.
+// Size returns the length of JSON() in bytes, without building it.
 func (f *Fold) Size() int { return f.size }
 
 func stateError(err error) *mapping.Error {

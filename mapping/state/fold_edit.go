@@ -5,14 +5,14 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// edit is the fields of a fold while a new fold is made of them.
+// edit has the fields of a fold while a new fold is built from them.
 type edit struct {
 	fields []field
 	index  *rawjson.Index           // nil while there are few
-	owned  map[*rawjson.Object]bool // objects that were made in this edit, and that it may change
+	owned  map[*rawjson.Object]bool // objects created in this edit, which may be changed
 }
 
-// edit begins an edit that brings about n further fields.
+// edit begins an edit that adds n fields.
 func (f *Fold) edit(n int) *edit {
 	n += len(f.fields)
 	e := &edit{fields: make([]field, len(f.fields), n)}
@@ -37,7 +37,7 @@ func (e *edit) find(key string) int {
 
 func (e *edit) get(key string) value { return e.at(e.find(key)) }
 
-// at is the value at a position that find gave; none at -1.
+// at returns the value at a position from find, or none for -1.
 func (e *edit) at(i int) value {
 	if i < 0 {
 		return value{}
@@ -45,10 +45,10 @@ func (e *edit) at(i int) value {
 	return e.fields[i].val
 }
 
-// put sets a field: in its place, or at the end.
+// put sets a field, in its existing place or at the end.
 func (e *edit) put(fd field) { e.putAt(e.find(fd.key), fd) }
 
-// putAt is put for a field that find has found, or not (-1).
+// putAt is put for a position from find, which may be -1.
 func (e *edit) putAt(i int, fd field) {
 	if i >= 0 {
 		e.fields[i].val = fd.val
@@ -63,7 +63,7 @@ func (e *edit) putAt(i int, fd field) {
 	}
 }
 
-// own is an object that may be changed: a copy, the first time.
+// own returns an object that may be changed: a copy, on the first call.
 func (e *edit) own(o *rawjson.Object) *rawjson.Object {
 	if e.owned[o] {
 		return o
@@ -90,7 +90,7 @@ func (e *edit) drop(gone map[string]bool) {
 	e.keep(func(i int) bool { return !gone[e.fields[i].key] })
 }
 
-// keep removes the fields at all other positions.
+// keep removes the fields for whose positions wanted returns false.
 func (e *edit) keep(wanted func(i int) bool) {
 	kept := e.fields[:0]
 	for i, fd := range e.fields {

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Many members must not take time by their square.
+// Many members must not take quadratic time.
 func TestManyMembers(t *testing.T) {
 	t.Parallel()
 	var w rawjson.Writer
@@ -36,7 +36,7 @@ func TestManyMembers(t *testing.T) {
 	}
 }
 
-// A list of very many very small elements stays text: split, it would take many times its size.
+// A list of very many tiny elements stays text, because it would need many times its size if split.
 func TestTinyElementsStayText(t *testing.T) {
 	t.Parallel()
 	tiny := "[1" + strings.Repeat(",1", 20_000) + "]"
@@ -50,7 +50,7 @@ func TestTinyElementsStayText(t *testing.T) {
 	}
 }
 
-// Folds of states with many keys, split or not, say the same as those that took them one by one.
+// Folds of states with many keys, split or not, equal those built key by key.
 func TestStatesOfManyMembers(t *testing.T) {
 	t.Parallel()
 	object := func(n int, value string) string {

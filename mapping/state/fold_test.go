@@ -88,7 +88,7 @@ func TestReduce(t *testing.T) {
 	}
 }
 
-// Two futures of one fold must not see each other, also where they share memory.
+// Two successors of one fold are independent, even if they share memory.
 func TestReduceBranches(t *testing.T) {
 	t.Parallel()
 	base := mustFold(t, `{"messages":[{"id":"0"}]}`)
@@ -224,7 +224,7 @@ func TestApplyBadDiff(t *testing.T) {
 	}
 }
 
-// bigState is a chat of about n bytes that ends in "]}".
+// bigState returns a chat of about n bytes that ends in "]}".
 func bigState(n int) string {
 	var b strings.Builder
 	b.WriteString(`{"title":"a chat","messages":[`)
@@ -259,7 +259,7 @@ func TestFoldReads(t *testing.T) {
 	}
 }
 
-// An older list looks up its own elements only, also for an id that came again.
+// An older list only finds its own elements, even for an id that was used again.
 func TestOldListFinds(t *testing.T) {
 	t.Parallel()
 	old := newList([]json.RawMessage{raw(`{"id":"a"}`), raw(`{"id":"b"}`), raw(`{"id":"a"}`)})
@@ -275,9 +275,9 @@ func TestOldListFinds(t *testing.T) {
 	}
 }
 
-// Small differences on a large object cost what they change, where the states between are not wanted: a state that was
-// changed often is read about as quickly as any.
-func TestManyDifferencesCostWhatTheyChange(t *testing.T) { // not parallel: it counts what is allocated
+// Small differences on a large object only cost their changes if the states between are not needed, so a state with
+// many changes is read about as fast as any.
+func TestManyDifferencesCostWhatTheyChange(t *testing.T) { // not parallel, because it measures allocations
 	files := []byte(`{"files":{`)
 	for n := range 10_000 {
 		files = fmt.Appendf(files, `"/f%d":"x",`, n)

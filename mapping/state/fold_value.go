@@ -6,16 +6,16 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// value is one top-level value of a state, split one level deep where that makes merging and comparing cheap. Exactly
-// one field is set.
+// value is a top-level value of a state, split one level deep if that makes merging and comparing cheap. Exactly one
+// field is set.
 type value struct {
-	raw  json.RawMessage // scalars, and arrays and objects of very many very small elements
+	raw  json.RawMessage // scalars, and arrays and objects with very many tiny elements
 	list *list
-	obj  *rawjson.Object // never changed after it was put into a fold
+	obj  *rawjson.Object // immutable after it was added to a fold
 }
 
-// Arrays and objects of more elements than tinyList that are on average smaller than this stay text: split, they would
-// take many times their size.
+// Arrays and objects with more elements than tinyList and a smaller average size than this stay text. Split, they would
+// need many times their size.
 const (
 	tinyList    = 4096
 	tinyElement = 16 // of an array
@@ -26,7 +26,7 @@ func tooTiny(elements, bytes int) bool {
 	return elements > tinyList && bytes/elements < tinyElement
 }
 
-// tinyMembers is tooTiny of an object.
+// tinyMembers is tooTiny for an object.
 func tinyMembers(o *rawjson.Object) bool {
 	n := o.Len()
 	return n > tinyList && (o.Size()-n-1)/n < tinyMember // without brackets and commas
@@ -43,7 +43,7 @@ func newValue(b json.RawMessage) (value, error) {
 
 func (v value) none() bool { return v.raw == nil && v.list == nil && v.obj == nil }
 
-// asList is the value as a list of messages; anything else counts as empty.
+// asList returns the value as a list of messages. Anything else counts as empty.
 func (v value) asList() *list {
 	if v.list == nil {
 		return newList(nil)
@@ -51,7 +51,7 @@ func (v value) asList() *list {
 	return v.list
 }
 
-// object is the value as an object; nil where it is none.
+// object returns the value as an object, or nil.
 func (v value) object() *rawjson.Object {
 	if v.obj != nil || rawjson.Kind(v.raw) != '{' {
 		return v.obj
@@ -109,8 +109,8 @@ func (v value) pieces(yield func([]byte) bool) bool {
 	return yield([]byte("]"))
 }
 
-// readValue reads the value at i and returns the index after it. Where it is the same as old, or begins as old does,
-// bytes are compared instead of scanned, and memory of old is shared.
+// readValue reads the value at i and returns the index after it. Parts that equal old are compared instead of scanned,
+// and share its memory.
 func readValue(b []byte, i int, old value) (value, int, bool) {
 	if i >= len(b) {
 		return value{}, i, false
@@ -125,7 +125,7 @@ func readValue(b []byte, i int, old value) (value, int, bool) {
 	return value{raw: b[i:end:end]}, end, ok
 }
 
-// scanOrMatch finds the end of the value at i, at memory speed if it is old.
+// scanOrMatch finds the end of the value at i, at memory speed if it equals old.
 func scanOrMatch(b []byte, i int, old json.RawMessage) (int, bool) {
 	if matches(b, i, old) {
 		return i + len(old), true
@@ -133,8 +133,8 @@ func scanOrMatch(b []byte, i int, old json.RawMessage) (int, bool) {
 	return rawjson.Scan(b, i)
 }
 
-// matches reports whether the value at i is old, which is known to be a value. A number goes on where a string or
-// object cannot, hence the look after it.
+// matches reports whether the value at i equals old, which is a valid value. A number may continue where a string or
+// object cannot, so the next byte is checked.
 func matches(b []byte, i int, old json.RawMessage) bool {
 	end := i + len(old)
 	if len(old) == 0 || end >= len(b) || string(b[i:end]) != string(old) {
@@ -174,8 +174,8 @@ func readList(b []byte, i int, old value) (value, int, bool) {
 	}
 }
 
-// readObject keeps the order that old has; new members come last. It returns old itself when nothing changed, so that
-// the new text can be forgotten.
+// readObject keeps the order of old and puts new members last. It returns old itself if nothing changed, so that the
+// new text can be freed.
 func readObject(b []byte, i int, old value) (value, int, bool) {
 	if old.obj == nil {
 		return readNewObject(b, i, old.raw)
@@ -192,11 +192,11 @@ func readObject(b []byte, i int, old value) (value, int, bool) {
 	return value{obj: r.object()}, end, true
 }
 
-// objectReader reads an object that was old.
+// objectReader reads an object whose old value was also an object.
 type objectReader struct {
-	old, obj *rawjson.Object // the same until something changes
-	kept     []bool          // of old's members
-	gone     int             // how many there are no more
+	old, obj *rawjson.Object // the same until a change
+	kept     []bool          // which of old's members exist
+	gone     int             // how many do not
 }
 
 func (r *objectReader) readMember(b []byte, i int, name rawjson.Quoted) (int, bool) {
@@ -234,7 +234,7 @@ func (r *objectReader) object() *rawjson.Object {
 	return r.obj
 }
 
-// readNewObject reads an object that was none, or the text known.
+// readNewObject reads an object whose old value was none, or the text known.
 func readNewObject(b []byte, i int, known json.RawMessage) (value, int, bool) {
 	if matches(b, i, known) {
 		end := i + len(known)

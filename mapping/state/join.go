@@ -7,17 +7,17 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// A Diff of a run that others may run beside stands on no positions: what it changes inside an array or object is said
-// under "join", and may be applied to a state that others have changed meanwhile:
+// A Diff of a run that may overlap with others uses no positions. Changes within an array or object are under "join",
+// and can be applied to a state that others have changed:
 //
 //	{"join": {"k": {"add": [e, …], "gone": ["id", …]}}}             array: elements with these ids go; these come
 //	{"join": {"k": {"set": {"m": value}, "del": ["m", …]}}}         object: one level deep
 //
-// Elements of an array that have an id replace the one with the same id, others come after them. A key that is no array
-// (object) by then counts as an empty one.
+// Elements of an array with an id replace the one with the same id, others are appended. A key whose value is no longer
+// an array (object) counts as an empty one.
 
-// JoinTo is DiffTo for a run that others may run beside: the difference can be applied to any state, and keeps what
-// others did to it. Where both changed the same scalar, member or element, the later one stands. An array that did not
+// JoinTo is DiffTo for a run that may overlap with others. The difference can be applied to any state, and keeps the
+// changes of others. If both changed the same scalar, member or element, the later change counts. An array that did not
 // only grow and whose elements have no ids is replaced as a whole.
 func (f *Fold) JoinTo(full json.RawMessage) (diff json.RawMessage, err error) {
 	b, err := f.become(full)
@@ -27,7 +27,7 @@ func (f *Fold) JoinTo(full json.RawMessage) (diff json.RawMessage, err error) {
 	return b.changed((*changes).noteJoin), nil
 }
 
-// noteJoin finds out how the field at a position came to its value, in a way that others' changes to it survive.
+// noteJoin determines the change of the field at a position in a form that keeps others' changes.
 func (c *changes) noteJoin(at int, old value) {
 	var parts json.RawMessage
 	fd := &c.fields[at]
@@ -53,7 +53,7 @@ func (c *changes) noteJoin(at int, old value) {
 
 func sameBytes(a, b json.RawMessage) bool { return string(a) == string(b) }
 
-// listJoin says how one list became the other; nil where only the whole can.
+// listJoin returns the change from one list to the other, or nil if only a replacement is possible.
 func listJoin(old, now *list) json.RawMessage {
 	keep := commonPrefix(old.elems, now.elems)
 	var out change
@@ -89,7 +89,7 @@ func listJoin(old, now *list) json.RawMessage {
 	return out.done()
 }
 
-// byID is false when an element has no id.
+// byID returns false if an element has no id.
 func byID(elems []json.RawMessage) (map[string]json.RawMessage, bool) {
 	m := make(map[string]json.RawMessage, len(elems))
 	for _, e := range elems {
@@ -102,7 +102,7 @@ func byID(elems []json.RawMessage) (map[string]json.RawMessage, bool) {
 	return m, true
 }
 
-// applyJoin merges a change into what the key holds by now.
+// applyJoin merges a change into the current value of the key.
 func applyJoin(e *edit, m rawjson.Member) error {
 	was := e.get(m.Name)
 	parts, err := partsOf(m.Value, "set", "del", "gone", "add")

@@ -9,19 +9,19 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// list is an immutable array of raw elements. Lists that grew out of each other share their memory: appending to the
-// newest one costs what is appended, appending to an older one copies. Safe for concurrent use.
+// list is an immutable array of raw elements. A list and its extensions share memory: appending to the newest one costs
+// the appended elements, appending to an older one copies. Safe for concurrent use.
 type list struct {
 	elems []json.RawMessage
 	size  int // bytes of the elements
 	store *listStore
 }
 
-// listStore is what lists of one line of growth share.
+// listStore is the shared part of a list and its extensions.
 type listStore struct {
 	mu    sync.Mutex
 	n     int            // length of the newest list
-	index *rawjson.Index // of message ids, each where it stands last; nil until asked for
+	index *rawjson.Index // last position of each message id; nil until it is needed
 }
 
 func newList(elems []json.RawMessage) *list {
@@ -32,10 +32,10 @@ func newList(elems []json.RawMessage) *list {
 	return l
 }
 
-// length is that of the array's text.
+// length returns the length of the array's text.
 func (l *list) length() int { return 2 + l.size + max(0, len(l.elems)-1) }
 
-// append returns the list with add after it.
+// append returns the list followed by add.
 func (l *list) append(add []json.RawMessage) *list {
 	if len(add) == 0 {
 		return l
@@ -56,7 +56,7 @@ func (l *list) append(add []json.RawMessage) *list {
 	return next
 }
 
-// cut returns the first n elements with add after them.
+// cut returns the first n elements followed by add.
 func (l *list) cut(n int, add []json.RawMessage) *list {
 	if n == len(l.elems) {
 		return l.append(add)
@@ -64,7 +64,7 @@ func (l *list) cut(n int, add []json.RawMessage) *list {
 	return newList(slices.Concat(l.elems[:n], add))
 }
 
-// old reports whether something was appended to this list already.
+// old reports whether this list was extended already.
 func (l *list) old() bool {
 	l.store.mu.Lock()
 	defer l.store.mu.Unlock()
@@ -87,7 +87,7 @@ func (l *list) find(id string) int {
 	return l.store.index.FindText(id, func(at int) bool { return hasID(l.elems[at], id) })
 }
 
-// scanFor is find for a list that is not the newest of its line, which the index speaks of.
+// scanFor is find for a list that is not the newest, to which the index refers.
 func (l *list) scanFor(id string) int {
 	for i := len(l.elems) - 1; i >= 0; i-- {
 		if hasID(l.elems[i], id) {
@@ -103,7 +103,8 @@ func addToIndex(index *rawjson.Index, elems []json.RawMessage, i int) {
 	}
 }
 
-// merge is the reducer of messages: one with a known id replaces, others are appended. One without an id is always new.
+// merge is the reducer of messages: one with a known id replaces, others are appended. A message without an id is
+// always new.
 func (l *list) merge(messages []json.RawMessage) *list {
 	if l.old() {
 		l = newList(slices.Clone(l.elems))
@@ -122,7 +123,7 @@ func (l *list) merge(messages []json.RawMessage) *list {
 	return out.append(fresh.elems)
 }
 
-// findOld is find by an id that may be empty, of no message then.
+// findOld is find for an id that may be empty, which no message has.
 func (l *list) findOld(id []byte) int {
 	if len(id) == 0 || len(l.elems) == 0 {
 		return -1
@@ -130,7 +131,7 @@ func (l *list) findOld(id []byte) int {
 	return l.find(string(id))
 }
 
-// freshMessages are those of a merge that no message before it has the id of.
+// freshMessages are the messages of a merge with new ids.
 type freshMessages struct {
 	elems []json.RawMessage
 	index *rawjson.Index // nil while there are few
@@ -171,7 +172,7 @@ func (f *freshMessages) note(at int) {
 	}
 }
 
-// replace returns the list with another element at i; with own, this list has no other user yet.
+// replace returns the list with another element at i. own means that this list has no other user yet.
 func (l *list) replace(i int, m json.RawMessage, own bool) *list {
 	if string(l.elems[i]) == string(m) {
 		return l
@@ -184,12 +185,12 @@ func (l *list) replace(i int, m json.RawMessage, own bool) *list {
 	return l
 }
 
-// IDOfMessage returns the id of a message element, "" for none.
+// IDOfMessage returns the id of a message, or "".
 func IDOfMessage(message json.RawMessage) string { return string(idBytes(message)) }
 
 func hasID(message json.RawMessage, id string) bool { return string(idBytes(message)) == id }
 
-// idBytes is IDOfMessage as a part of the message, where it is written as it reads.
+// idBytes is IDOfMessage as a slice of the message, if it has no escapes.
 func idBytes(message json.RawMessage) []byte {
 	if rawjson.Kind(message) != '{' {
 		return nil

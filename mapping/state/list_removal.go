@@ -7,16 +7,15 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// RemoveAll is the id of the removal that stands for every message before it (REMOVE_ALL_MESSAGES of
-// langgraph/graph/message.py).
+// RemoveAll is the id of the removal of every message before it (REMOVE_ALL_MESSAGES of langgraph/graph/message.py).
 const RemoveAll = "__remove_all__"
 
 // kindRemove is the type of LangChain's RemoveMessage.
 const kindRemove = "remove"
 
-// Removes reports whether a message of a delta is LangChain's RemoveMessage, which takes the message with its id away.
-// Logs of older versions have such messages with kwargs, which every message got then, and the differences after them
-// count those as messages: so they stay some.
+// Removes reports whether a message of a delta is LangChain's RemoveMessage, which removes the message with its id. In
+// logs of older versions such messages have kwargs, as every message did then, and later differences count them as
+// messages. So they still are messages.
 func Removes(message json.RawMessage) bool {
 	if rawjson.Kind(message) != '{' {
 		return false
@@ -25,8 +24,8 @@ func Removes(message json.RawMessage) bool {
 	return kind == kindRemove && rawjson.Get(message, "additional_kwargs") == nil
 }
 
-// reduce is merge with removals, in the way of add_messages in langgraph/graph/message.py, but that one of a message
-// that is not there removes nothing: a log must be readable whatever it holds.
+// reduce is merge with removals, like add_messages in langgraph/graph/message.py, except that the removal of a missing
+// message has no effect: every log must be readable.
 func (l *list) reduce(messages []json.RawMessage) *list {
 	if !slices.ContainsFunc(messages, Removes) {
 		return l.merge(messages)
@@ -40,7 +39,7 @@ func (l *list) reduce(messages []json.RawMessage) *list {
 	return l.merge(stay).without(gone)
 }
 
-// partRemovals parts messages from the ids of those that are removed. A message after its own removal stands.
+// partRemovals separates messages from the ids to remove. A message after its own removal stays.
 func partRemovals(messages []json.RawMessage) (stay []json.RawMessage, gone map[string]bool) {
 	gone = map[string]bool{}
 	for _, m := range messages {
@@ -51,11 +50,11 @@ func partRemovals(messages []json.RawMessage) (stay []json.RawMessage, gone map[
 			stay = append(stay, m)
 		}
 	}
-	delete(gone, "") // no message without an id is meant
+	delete(gone, "") // it does not apply to messages without an id
 	return stay, gone
 }
 
-// without is the list without the elements that have one of the ids.
+// without returns the list without the elements with these ids.
 func (l *list) without(ids map[string]bool) *list {
 	if len(ids) == 0 {
 		return l

@@ -2,7 +2,7 @@ package state
 
 import "testing"
 
-// TestReduceRemovals: LangChain's RemoveMessage takes messages away as add_messages does.
+// TestReduceRemovals checks that LangChain's RemoveMessage removes messages like add_messages.
 func TestReduceRemovals(t *testing.T) {
 	t.Parallel()
 	const three = `{"messages":[{"id":"a"},{"id":"b"},{"v":1}]}`

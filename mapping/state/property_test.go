@@ -10,14 +10,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// states draws JSON objects as agents' states look, with few names, so that one state often shares much with the next.
+// states generates JSON objects like agents' states, with few names, so that consecutive states often share much.
 func states() *rapid.Generator[json.RawMessage] {
 	name := rapid.SampledFrom([]string{`"messages"`, `"files"`, `"a"`, `"b"`, `"\u0061"`, `"ü"`})
 	return rapid.Custom(func(t *rapid.T) json.RawMessage { return rawjsontest.Object(t, name, 2) })
 }
 
-// A logged diff gives, on whatever fold has the same state, the very bytes that the state had when it was diffed; and
-// they mean the full state.
+// A logged diff restores the exact bytes of its state on every fold with the same old state, and they equal the full
+// state.
 func TestDiffRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -46,7 +46,7 @@ func TestDiffRoundTrip(t *testing.T) {
 	})
 }
 
-// Folding event by event is the same as folding from a snapshot in between.
+// Folding event by event equals folding from a snapshot in between.
 func TestReduceFromSnapshot(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -78,7 +78,7 @@ func mustReplay(t *rapid.T, state json.RawMessage) *Fold {
 	return f
 }
 
-// Many events at once come to what they come to one by one, and leave the fold before them as it was.
+// Applying many events at once equals applying them one by one, and does not change the fold before them.
 func TestApplyAll(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -114,7 +114,7 @@ func TestApplyAll(t *testing.T) {
 	})
 }
 
-// The difference to a fold that was reduced from another is the one to its text.
+// The difference to a reduced fold equals the one to its text.
 func TestDiffOfWhatWasReduced(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -8,15 +8,15 @@ import (
 	"strconv"
 )
 
-// Of an item the first tokens are kept: each that is different costs the database a row, and each byte of text the
-// writer of the item time.
+// Only the first tokens of an item are indexed: each different one needs a row in the database, and each byte of text
+// costs the writer time.
 const (
 	bagMost      = 2000
 	bagMostBytes = 256 << 10
 )
 
-// Bag is which tokens texts have, and how often, as the database keeps it: a line for each, in order of the tokens. It
-// is nil where there are none.
+// Bag has the tokens of texts with their counts, in the database's form: a line for each, sorted by token. It is nil if
+// there are none.
 type Bag []byte
 
 // NewBag returns the bag of texts.
@@ -39,7 +39,7 @@ func NewBag(texts iter.Seq[string]) Bag {
 	return b
 }
 
-// Counts ranges over the tokens, with how often each is there. Bytes that are no bag have none.
+// Counts ranges over the tokens and their counts. Invalid bytes have none.
 func (b Bag) Counts() iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {
 		for line := range bytes.Lines(b) {
@@ -51,7 +51,7 @@ func (b Bag) Counts() iter.Seq2[string, int] {
 	}
 }
 
-// Words returns the number of tokens, each counted as often as it is there.
+// Words returns the sum of all counts.
 func (b Bag) Words() (n int) {
 	for _, count := range b.Counts() {
 		n += count

@@ -5,28 +5,28 @@ import (
 	"slices"
 )
 
-// How BM25 weighs that a token is there often (saturation), and that a text is long.
+// The parameters of BM25 for frequent tokens (saturation), and for long texts.
 const (
 	saturation = 1.2
 	byLength   = 0.75
 )
 
-// Corpus is what a query is asked of.
+// Corpus describes the texts that are searched.
 type Corpus struct {
-	Texts int            // how many there are
-	Found map[string]int // how many of them have a token of the query
+	Texts int            // number of texts
+	Found map[string]int // number of texts with each token of the query
 }
 
-// Rank scores texts for a query by Okapi BM25, from 0, which has none of its tokens, to below 1. A token counts for
-// more the fewer texts have it.
+// Rank scores texts for a query by Okapi BM25, from 0, for a text without its tokens, to below 1. Rare tokens have a
+// higher weight.
 func (c Corpus) Rank(query []string, bags []Bag) []float64 {
 	weights, most := c.weights(query)
 	return rank(query, bags, weights, most)
 }
 
-// RankBeside scores texts as Rank does, for a score that is combined with another one. Common tokens count for less, as
-// weights are squared. If all tokens of a query together weigh less than a token that a single text has, all scores are
-// lower by that.
+// RankBeside scores texts like Rank, for a score that is combined with another one. Common tokens have less weight,
+// because weights are squared. If all tokens of a query together weigh less than a token that only one text has, all
+// scores are reduced accordingly.
 func (c Corpus) RankBeside(query []string, bags []Bag) []float64 {
 	weights, _ := c.weights(query)
 	all := 0.0
@@ -56,12 +56,12 @@ func rank(query []string, bags []Bag, weights []float64, most float64) []float64
 	return scores
 }
 
-// share is how much of a token's weight a text gets that has it n times; length is in texts of middle length.
+// share returns the share of a token's weight for a text with n occurrences. length is relative to the average length.
 func share(n, length float64) float64 {
 	return n / (n + saturation*(1-byLength+byLength*length))
 }
 
-// weights are those of the tokens, and all together.
+// weights returns the weights of the tokens, and their sum.
 func (c Corpus) weights(query []string) (weights []float64, all float64) {
 	for _, token := range query {
 		w := c.weight(c.Found[token])
@@ -70,12 +70,12 @@ func (c Corpus) weights(query []string) (weights []float64, all float64) {
 	return weights, all
 }
 
-// weight is that of a token that so many texts have.
+// weight returns the weight of a token in found texts.
 func (c Corpus) weight(found int) float64 {
 	return math.Log1p((max(float64(c.Texts-found), 0) + 0.5) / (float64(found) + 0.5))
 }
 
-// countsOf is how often a bag has each token of a query, and how many words it has.
+// countsOf returns the counts of a query's tokens in a bag, and its number of words.
 func (b Bag) countsOf(query []string) (counts []int, words int) {
 	counts = make([]int, len(query))
 	for token, n := range b.Counts() {

@@ -71,8 +71,8 @@ func TestBags(t *testing.T) {
 	}
 }
 
-// A rare word counts for more than a common one, a text that says it more often for more than one that says it once, a
-// short text for more than a long one.
+// A rare word has more weight than a common one, several occurrences more than one, and a short text more than a long
+// one.
 func TestRank(t *testing.T) {
 	t.Parallel()
 	texts := []string{

@@ -9,20 +9,20 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// tokenMost bounds a token, in letters. What is longer is found by its beginning.
+// tokenMost is the maximum length of a token in letters. A longer one is found by its beginning.
 const tokenMost = 64
 
-// queryMost bounds the tokens of a query.
+// queryMost is the maximum number of tokens of a query.
 const queryMost = 64
 
-// unspaced are the scripts that are written without spaces between words.
+// unspaced are the scripts without spaces between words.
 var unspaced = []*unicode.RangeTable{
 	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
 }
 
-// Tokens returns the tokens of a text that is to be found: its runs of letters, marks and digits, in the compatibility
-// form of Unicode (NFKC) and with case folded. All else only parts them. Of scripts that are written without spaces
-// each letter is a token, and so is each pair of neighbours.
+// Tokens returns the tokens of a text for the index: its runs of letters, marks and digits, in the compatibility form
+// of Unicode (NFKC) and with case folded. Other characters separate them. In scripts without spaces each letter is a
+// token, and so is each pair of neighbours.
 func Tokens(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for w := range runs(text) {
@@ -33,8 +33,8 @@ func Tokens(text string) iter.Seq[string] {
 	}
 }
 
-// Query returns the tokens that a query looks for, each once, and the first ones of a long query. Of a run of letters
-// without spaces they are the pairs, and the letter where it is alone.
+// Query returns the tokens of a query without duplicates, and only the first ones of a long query. In scripts without
+// spaces they are the pairs, and single letters.
 func Query(text string) (tokens []string) {
 	seen := map[string]bool{}
 	for w := range runs(text) {
@@ -49,13 +49,13 @@ func Query(text string) (tokens []string) {
 	return tokens
 }
 
-// run is a stretch of letters of one kind.
+// run is a sequence of letters of one kind.
 type run struct {
 	letters []rune
 	pairs   bool // of a script without spaces
 }
 
-// runs takes a text apart. A mark belongs to the letter before it.
+// runs splits a text. A mark belongs to the letter before it.
 func runs(text string) iter.Seq[run] {
 	return func(yield func(run) bool) {
 		var w run
@@ -84,18 +84,18 @@ func runs(text string) iter.Seq[run] {
 	}
 }
 
-// normal returns a text in the form in which it is compared. Folding can leave letters that are to be composed again.
+// normal returns a text in the form for comparisons. Folding can leave letters that need to be composed again.
 func normal(text string) string {
 	return norm.NFKC.String(oneI(cases.Fold().String(norm.NFKC.String(text))))
 }
 
-// oneI replaces the dotted and the dotless i of Turkish by i. Folding leaves İ as an i with a combining dot, and ı
-// apart from I, its capital.
+// oneI replaces the dotted and the dotless i of Turkish by i. Folding turns İ into an i with a combining dot, and
+// leaves ı different from I, its capital.
 func oneI(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, "i\u0307", "i"), "ı", "i")
 }
 
-// each yields the tokens of a run, and with singles each letter of one without spaces.
+// each yields the tokens of a run. With singles it also yields each letter of a script without spaces.
 func (w run) each(yield func(string) bool, singles bool) bool {
 	if !w.pairs {
 		return yield(string(w.letters[:min(len(w.letters), tokenMost)]))

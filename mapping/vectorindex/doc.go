@@ -1,5 +1,5 @@
-// Package vectorindex knows how near two vectors are, how they are kept, and how nearness and words become one score.
-// Packages item and embedding call it. It knows neither items nor a database nor the model that the vectors are of.
+// Package vectorindex computes the nearness of vectors, stores them, and combines nearness with a score by words.
+// Packages item and embedding use it. It knows neither items nor a database nor the model of the vectors.
 //
 // Start reading at Unit and Fuse.
 package vectorindex

@@ -5,12 +5,11 @@ import (
 	"math"
 )
 
-// Size is how many bytes a number of a vector takes where it is kept.
+// Size is the number of bytes of a stored number of a vector.
 const Size = 4
 
 // Unit scales a vector to the length 1, so that the nearness of two (the cosine of the angle between them) is their
-// product. It returns false, and leaves the vector, where that cannot be: all is 0, or something is no number or
-// infinite.
+// product. It returns false, and does not change the vector, if all numbers are 0, or one is NaN or infinite.
 func Unit(v []float32) bool {
 	sum := 0.0
 	for _, x := range v {
@@ -26,10 +25,10 @@ func Unit(v []float32) bool {
 	return true
 }
 
-// Near returns how near two vectors of the length 1 and of equally many numbers are, from -1 to 1.
+// Near returns the nearness of two vectors of length 1 with the same number of dimensions, from -1 to 1.
 func Near(a, b []float32) float32 {
-	// Four sums and eight numbers at a time take less than half as long as a plain loop, in which each addition waits for
-	// the one before it.
+	// Four sums and eight numbers at a time take less than half as long as a plain loop, in which each addition waits
+	// for the previous one.
 	var s0, s1, s2, s3 float32
 	for len(a) >= 8 && len(b) >= 8 {
 		x, y := (*[8]float32)(a), (*[8]float32)(b)
@@ -45,7 +44,7 @@ func Near(a, b []float32) float32 {
 	return s0 + s1 + s2 + s3
 }
 
-// AppendBytes appends a vector as it is kept: IEEE 754 singles, the lowest byte first.
+// AppendBytes appends a vector in the stored form: IEEE 754 singles, lowest byte first.
 func AppendBytes(to []byte, v []float32) []byte {
 	for _, x := range v {
 		to = binary.LittleEndian.AppendUint32(to, math.Float32bits(x))
@@ -53,7 +52,7 @@ func AppendBytes(to []byte, v []float32) []byte {
 	return to
 }
 
-// AppendVector appends the numbers that AppendBytes has written. Bytes that are not a whole number are left out.
+// AppendVector appends the numbers that AppendBytes has written. Incomplete numbers are ignored.
 func AppendVector(to []float32, kept []byte) []float32 {
 	for ; len(kept) >= Size; kept = kept[Size:] {
 		to = append(to, math.Float32frombits(binary.LittleEndian.Uint32(kept)))

@@ -32,7 +32,7 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// Near is the sum of the products, however many numbers there are.
+// Near is the sum of the products for any number of dimensions.
 func TestNearOfAnyLength(t *testing.T) {
 	t.Parallel()
 	var a, b []float32
@@ -60,7 +60,7 @@ func TestVectorsAreKept(t *testing.T) {
 	}
 }
 
-// A threshold for the nearness loses nothing by the words, and each of both puts an item higher.
+// The score by words never moves an item below a threshold of nearness, and both scores move it up.
 func TestFuse(t *testing.T) {
 	t.Parallel()
 	for _, near := range []float32{-1, -0.25, 0, 0.5, 1} {
@@ -76,7 +76,7 @@ func TestFuse(t *testing.T) {
 	}
 }
 
-// BenchmarkNear is what a search of 100,000 items by 384 numbers does for each.
+// BenchmarkNear measures the work of a search over 100,000 items with 384 numbers.
 func BenchmarkNear(b *testing.B) {
 	a, c := make([]float32, 384), make([]float32, 384)
 	for i := range a {

@@ -20,20 +20,19 @@ import (
 )
 
 const (
-	waiting   = 4096            // lines that wait to be written; a writer of one more waits
-	patience  = 5 * time.Second // for a line's place among them, and for the last at the end
-	retry     = time.Second     // between two tries to write a line
+	waiting   = 4096            // maximum number of queued lines
+	patience  = 5 * time.Second // for a place in the queue, and for the last lines at the end
+	retry     = time.Second     // between two attempts to write a line
 	megabytes = 1 << 20
 )
 
-// Meter counts lines; proxy/metrics implements it.
+// Meter counts lines. proxy/metrics implements it.
 type Meter interface {
 	Audited()
 	AuditLost()
 }
 
-// Log writes entries in the order in which they came, by one goroutine. Safe for concurrent use. A nil *Log writes
-// nothing.
+// Log writes entries in order, with one goroutine. Safe for concurrent use. A nil *Log writes nothing.
 type Log struct {
 	reads   bool
 	to      io.WriteCloser
@@ -48,8 +47,8 @@ type Log struct {
 	once    sync.Once
 }
 
-// Open opens the log that is configured, and returns nil where none is. It makes the file, so that one which cannot be
-// made is an error at the start.
+// Open opens the configured log, or returns nil for none. It creates the file, so that a failure is an error at the
+// start.
 func Open(cfg config.Audit, m Meter, log *zap.Logger) (*Log, error) {
 	if !cfg.On() {
 		return nil, nil
@@ -68,7 +67,7 @@ func newLog(cfg config.Audit, to io.WriteCloser, m Meter, log *zap.Logger) *Log 
 	return l
 }
 
-// output is standard output, which stays open.
+// output is standard output, which is not closed.
 type output struct{ io.Writer }
 
 func (output) Close() error { return nil }
@@ -91,11 +90,11 @@ func destination(cfg config.Audit) (io.WriteCloser, error) {
 	return &lumberjack.Logger{Filename: cfg.File, MaxSize: size, MaxBackups: cfg.Keep}, nil
 }
 
-// Wants reports whether an operation with this effect gets a line.
+// Wants reports whether an operation with this verb needs a line.
 func (l *Log) Wants(v mapping.Verb) bool { return l != nil && (l.reads || v != mapping.Read) }
 
-// Ready returns an error of class Unavailable while lines cannot be written: no operation that needs a line may begin
-// then.
+// Ready returns an error of class Unavailable while lines cannot be written. Then no operation that needs a line may
+// begin.
 func (l *Log) Ready() error {
 	if l == nil || !l.failing.Load() {
 		return nil
@@ -104,8 +103,7 @@ func (l *Log) Ready() error {
 		"The audit log of the bridge cannot be written, and nothing is done without it (audit.file). The bridge's own log has the reason.")
 }
 
-// Write queues an entry, which is written soon. It waits while the queue is full, and counts the entry as lost when
-// that takes too long.
+// Write queues an entry. It waits while the queue is full, and counts the entry as lost if that takes too long.
 func (l *Log) Write(e Entry) {
 	if !l.Wants(e.Operation) {
 		return
@@ -131,7 +129,7 @@ func (l *Log) Write(e Entry) {
 	}
 }
 
-// lineOf returns the line of an entry, which terminals show as it is.
+// lineOf returns the line of an entry, safe for terminals.
 func lineOf(e Entry) ([]byte, error) {
 	if e.Objects == nil {
 		e.Objects = []mapping.Object{}
@@ -140,7 +138,7 @@ func lineOf(e Entry) ([]byte, error) {
 	return append(mapping.Visible(line), '\n'), err
 }
 
-// lose writes to the bridge's own log what the line would have said.
+// lose writes a lost entry to the bridge's own log.
 func (l *Log) lose(e Entry, why error) {
 	l.meter.AuditLost()
 	l.log.Error("audit log line lost", zap.Any("line", e), zap.Error(why))
@@ -167,8 +165,8 @@ func (l *Log) run() {
 	}
 }
 
-// write tries until the line is written, or until the log is closed and the disk does not take it. A line of which a
-// part was written goes on where it broke off.
+// write retries until the line is written, or until the log is closed and the disk still fails. It continues a
+// partially written line.
 func (l *Log) write(line []byte, said *logthrottle.Limiter) {
 	for {
 		n, err := l.to.Write(line)
@@ -191,7 +189,7 @@ func (l *Log) write(line []byte, said *logthrottle.Limiter) {
 	}
 }
 
-// Close writes the lines that wait, and closes the file. It may be called again.
+// Close writes the queued lines and closes the file. It may be called again.
 func (l *Log) Close() error {
 	if l == nil {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// disk is a file whose disk may be full.
+// disk is a file on a disk that may be full.
 type disk struct {
 	mu   sync.Mutex
 	full bool
@@ -89,7 +89,7 @@ func TestAuditOnAFullDisk(t *testing.T) {
 	})
 }
 
-// TestAuditIsWrittenToItsEnd: what was taken before the log is closed is written.
+// TestAuditIsWrittenToItsEnd checks that lines accepted before Close are written.
 func TestAuditIsWrittenToItsEnd(t *testing.T) {
 	t.Parallel()
 	d, c := &disk{}, &count{}
@@ -103,7 +103,7 @@ func TestAuditIsWrittenToItsEnd(t *testing.T) {
 	}
 }
 
-// TestNoAudit: without a file there is no log, and a file that cannot be made is an error.
+// TestNoAudit checks that there is no log without a file, and that a failure to create the file is an error.
 func TestNoAudit(t *testing.T) {
 	t.Parallel()
 	l, err := Open(config.Audit{}, nil, nil)
@@ -115,7 +115,7 @@ func TestNoAudit(t *testing.T) {
 	}
 }
 
-// A line is read on terminals: it holds no character that acts on one, and means what it did.
+// A line may be viewed on a terminal, so it contains no character that acts on one, and keeps its meaning.
 func TestAuditLinesAreVisible(t *testing.T) {
 	t.Parallel()
 	d := &disk{}

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// How many lines of refused requests are written: so many at once, and one more each interval; for all addresses
-// together, and for one of them. Any client can have itself refused as often as it likes.
+// The number of lines about refused requests: a burst, and one more each interval; for all addresses together, and for
+// each. Any client can cause refusals at will.
 const (
 	refusalsBurst    = 100
 	refusalsInterval = time.Second
@@ -18,7 +18,7 @@ const (
 	keptAddresses    = 1024
 )
 
-// refusals bounds those lines. Safe for concurrent use.
+// refusals limits those lines. Safe for concurrent use.
 type refusals struct {
 	mu      sync.Mutex
 	all     *rate.Limiter
@@ -30,8 +30,8 @@ func newRefusals() *refusals {
 	return &refusals{all: rate.NewLimiter(rate.Every(refusalsInterval), refusalsBurst), from: map[string]*rate.Limiter{}}
 }
 
-// Refuse writes the line of a request that was refused before it came to an operation. It never waits. Where it writes
-// none, it reports no error: the next line that is written says how many were left out.
+// Refuse writes the line of a request that was refused before its operation. It never waits. If the limit is reached it
+// drops the line, and the next line contains the number of dropped ones.
 func (l *Log) Refuse(e Entry) {
 	if l == nil {
 		return
@@ -51,11 +51,11 @@ func (l *Log) Refuse(e Entry) {
 	r.leftOut++
 }
 
-// allow reports whether the line of an address may be written. With mu held.
+// allow reports whether the line of an address may be written. r.mu must be held.
 func (r *refusals) allow(from string) bool {
 	one := r.from[from]
 	if one == nil {
-		if len(r.from) >= keptAddresses { // a forgotten address begins anew, within the bound for all
+		if len(r.from) >= keptAddresses { // a forgotten address starts again, within the common limit
 			clear(r.from)
 		}
 		one = rate.NewLimiter(rate.Every(addressInterval), addressBurst)

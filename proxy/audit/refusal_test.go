@@ -12,8 +12,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestRefusalsAreBounded: lines of refused requests come no faster than they may, from one address and from many; the
-// next one says how many were left out. They never wait, and take no other line's place.
+// TestRefusalsAreBounded checks the rate of lines about refused requests, from one address and from many, and that the
+// next line has the number of dropped ones. They never wait, and do not displace other lines.
 func TestRefusalsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

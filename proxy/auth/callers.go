@@ -9,17 +9,16 @@ import (
 	"go.uber.org/zap"
 )
 
-// Callers are all callers that a configuration allows: those with keys, tokens and certificates. Safe for concurrent
-// use.
+// Callers are all callers of a configuration: those with keys, tokens and certificates. Safe for concurrent use.
 type Callers struct {
 	keys         *Keys
 	issuers      map[string]*issuer // by iss
 	certificates []*certificate
 	required     bool
-	anyone       life // of callers without credentials, where none are required
+	anyone       life // of callers without credentials, if none are required
 }
 
-// NewCallers returns the callers of a validated configuration. It asks no issuer yet.
+// NewCallers returns the callers of a validated configuration. It does not call any issuer.
 func NewCallers(cfg config.Auth, log *zap.Logger) (*Callers, error) {
 	keys, err := NewKeys(cfg.Keys)
 	if err != nil {
@@ -35,11 +34,11 @@ func NewCallers(cfg config.Auth, log *zap.Logger) (*Callers, error) {
 	return c, nil
 }
 
-// Required reports whether callers have to show who they are.
+// Required reports whether callers must authenticate.
 func (c *Callers) Required() bool { return c.required }
 
-// Succeed takes over what is the same in an earlier configuration, with its requests under way, and ends the requests
-// of the rest. It must be called before c is used.
+// Succeed takes over unchanged callers of an earlier configuration, with their running requests, and ends the requests
+// of the others. It must be called before c is used.
 func (c *Callers) Succeed(before *Callers) {
 	c.keys.succeed(before.keys)
 	for name, was := range before.issuers {
@@ -59,9 +58,8 @@ func (c *Callers) Succeed(before *Callers) {
 	}
 }
 
-// Replaceable returns an error when no caller could call any more with next, and some can now. Issuers whose keys were
-// never read are asked for them, which takes some seconds each at most. One that stays as it is keeps the keys that it
-// has, so that it may be away meanwhile.
+// Replaceable returns an error if next would lock out all callers, and some can call now. Issuers whose keys were never
+// read are called, which takes some seconds each at most. An unchanged issuer keeps its keys, so it may be unreachable.
 func (c *Callers) Replaceable(ctx context.Context, next *Callers) error {
 	if !c.usable() {
 		return nil
@@ -80,7 +78,7 @@ func (c *Callers) Replaceable(ctx context.Context, next *Callers) error {
 	return errors.Join(errs...)
 }
 
-// keeps reports whether an issuer whose keys are known stays as it is, as Succeed has it.
+// keeps reports whether an issuer with known keys is unchanged, as in Succeed.
 func (c *Callers) keeps(next *Callers) bool {
 	for name, one := range c.issuers {
 		if one.keys.known() && one.same(next.issuers[name]) {
@@ -104,7 +102,7 @@ func (c *Callers) usable() bool {
 	return known
 }
 
-// present returns the Pass of a credential: a key or a token.
+// present returns the Pass of a key or a token.
 func (c *Callers) present(ctx context.Context, text string) (Pass, error) {
 	pass, ok, err := c.keys.Verify(text)
 	if ok || err != nil {
@@ -117,7 +115,7 @@ func (c *Callers) present(ctx context.Context, text string) (Pass, error) {
 		"The API key is not known here. Check it against auth.keys of the bridge.")
 }
 
-// signed returns the Pass of a token; false where it is not good. Keys are not looked at.
+// signed returns the Pass of a token, or false if it is invalid. It does not check keys.
 func (c *Callers) signed(ctx context.Context, text string) (Pass, bool) {
 	if len(c.issuers) == 0 || !isToken(text) {
 		return Pass{}, false

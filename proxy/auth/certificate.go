@@ -15,15 +15,15 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// certificate is a caller who is known by the certificate of the connection.
+// certificate is a caller with a client certificate.
 type certificate struct {
 	cfg  config.Certificate
 	who  mapping.Principal
 	life life
 }
 
-// shown returns the Pass of a connection's certificate. Only one that was checked against tls.client_ca counts; it ends
-// when the certificate does.
+// shown returns the Pass of a connection's certificate, if that was verified with tls.client_ca. The Pass expires with
+// the certificate.
 func (c *Callers) shown(state *tls.ConnectionState) (Pass, bool) {
 	if state == nil || len(state.VerifiedChains) == 0 {
 		return Pass{}, false
@@ -37,8 +37,8 @@ func (c *Callers) shown(state *tls.ConnectionState) (Pass, bool) {
 	return Pass{}, false
 }
 
-// names reports whether a certificate is this caller's. The form of an alternative name says of which kind it is, and
-// names of other kinds do not count: an authority may check each kind by other means.
+// names reports whether a certificate belongs to this caller. The form of an alternative name determines its kind.
+// Names of other kinds do not match, because an authority may verify each kind differently.
 func (c *certificate) names(leaf *x509.Certificate) bool {
 	if c.cfg.Subject != "" {
 		return subjectOf(leaf) == c.cfg.Subject
@@ -56,9 +56,8 @@ func (c *certificate) names(leaf *x509.Certificate) bool {
 	return slices.ContainsFunc(leaf.DNSNames, func(name string) bool { return strings.EqualFold(name, san) })
 }
 
-// subjectOf returns the subject as RFC 4514 writes it; "" if it is none. It is written from the certificate's own
-// sequence of names: a pkix.Name has lost their order, all but the last of a kind, and which of them stand at one
-// place.
+// subjectOf returns the subject according to RFC 4514, or "" for none. It is built from the certificate's own sequence
+// of names, because a pkix.Name lacks their order, all but the last of a kind, and their grouping.
 func subjectOf(leaf *x509.Certificate) string {
 	var names pkix.RDNSequence
 	if rest, err := asn1.Unmarshal(leaf.RawSubject, &names); err != nil || len(rest) > 0 {
@@ -67,7 +66,7 @@ func subjectOf(leaf *x509.Certificate) string {
 	return names.String()
 }
 
-// succeeded lives on in the certificate of a later configuration that is the same, or ends.
+// succeeded continues with the same certificate of a later configuration, or ends.
 func (c *certificate) succeeded(now []*certificate) {
 	for _, one := range now {
 		if reflect.DeepEqual(one.cfg, c.cfg) {

@@ -10,11 +10,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// claims are what a token says.
+// claims are the claims of a token.
 type claims map[string]json.RawMessage
 
-// at is the claim of a name or, with a slash before it, what the JSON pointer leads to (RFC 6901); nil: it is not
-// there.
+// at returns the claim with a name or, after a slash, at a JSON pointer (RFC 6901), or nil.
 func (c claims) at(name string) json.RawMessage {
 	path, isPointer := strings.CutPrefix(name, "/")
 	if !isPointer {
@@ -24,12 +23,12 @@ func (c claims) at(name string) json.RawMessage {
 	for part := range strings.SplitSeq(path, "/") {
 		found = rest[strings.NewReplacer("~1", "/", "~0", "~").Replace(part)]
 		rest = nil
-		_ = json.Unmarshal(found, &rest) // what is no object holds nothing
+		_ = json.Unmarshal(found, &rest) // anything but an object has no members
 	}
 	return found
 }
 
-// text is a claim that is one text; "" for any other.
+// text returns a string claim, or "".
 func (c claims) text(name string) (s string) {
 	if json.Unmarshal(c.at(name), &s) != nil {
 		return ""
@@ -37,8 +36,8 @@ func (c claims) text(name string) (s string) {
 	return s
 }
 
-// list is a claim that is a list of texts, or one text with spaces between its words as scope has it (RFC 8693 section
-// 4.2). there is false where there is no such claim.
+// list returns a claim that is a list of strings, or one string with words separated by spaces like scope (RFC 8693
+// section 4.2). there is false if there is no such claim.
 func (c claims) list(name string) (list []string, there bool) {
 	raw := c.at(name)
 	if raw == nil {
@@ -50,10 +49,10 @@ func (c claims) list(name string) (list []string, there bool) {
 	return list, true
 }
 
-// maxName bounds an id and a tenant that come from a token, in bytes: they stand in every row.
+// maxName is the maximum length in bytes of an id and a tenant from a token, because they are in every row.
 const maxName = 256
 
-// principal is the principal of a token by its claims. A configured claim that is missing gives nothing, never
+// principal returns the principal of a token according to its claims. A missing configured claim means nothing, never
 // everything.
 func (i *issuer) principal(c claims) (mapping.Principal, error) {
 	a, from := i.cfg.Access(), i.cfg.Claims
@@ -84,8 +83,8 @@ func (i *issuer) principal(c claims) (mapping.Principal, error) {
 
 func isName(s string) bool { return s != "" && len(s) <= maxName && mapping.IsText(s) }
 
-// chosen is what a claim lists. Without the claim it is what the issuer's tokens have anyhow, if that is named, and
-// else nothing.
+// chosen returns the list in a claim. Without a configured claim it returns usual, where nil means all. For a missing
+// claim it returns a copy of usual that is never nil, so that it may mean nothing, but not all.
 func chosen(c claims, name string, usual []string) []string {
 	if name == "" {
 		return usual
@@ -96,7 +95,7 @@ func chosen(c claims, name string, usual []string) []string {
 	return append([]string{}, usual...)
 }
 
-// only leaves the rights that there are: scopes hold others, too. A right of the bridge's own tokens is none.
+// only returns the known rights, since scopes have others, too. The right of the bridge's own tokens is excluded.
 func only(rights []string) []string {
 	if rights == nil {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// FuzzToken: nothing is a token that its issuer has not signed, whatever it looks like.
+// FuzzToken checks that only tokens that the issuer has signed are accepted.
 func FuzzToken(f *testing.F) {
 	for _, seed := range []string{"", "..", "a.b.c", "eyJhbGciOiJub25lIn0.eyJpc3MiOiJodHRwczovL2kifQ.", "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJodHRwczovL2kifQ.AAAA"} {
 		f.Add(seed)
@@ -24,7 +24,7 @@ func FuzzToken(f *testing.F) {
 	})
 }
 
-// FuzzReadKeys: what is taken for keys is public, and no more of it than there may be.
+// FuzzReadKeys checks that only public keys are accepted, up to their maximum number.
 func FuzzReadKeys(f *testing.F) {
 	for _, seed := range []string{"", "{}", `{"keys":[{"kty":"oct","k":"YQ"}]}`, `{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`, `{"keys":[null,1,{}]}`} {
 		f.Add([]byte(seed))
@@ -42,7 +42,7 @@ func FuzzReadKeys(f *testing.F) {
 	})
 }
 
-// FuzzClaims: whatever a token says, no token without a name stands for a caller, and no right is made up.
+// FuzzClaims checks that no token without a name is a caller, and that no unknown right is granted.
 func FuzzClaims(f *testing.F) {
 	f.Add([]byte(`{"sub":"a","t":"x","r":"run nothing","a":{"b":["c"]}}`))
 	f.Add([]byte(`{"sub":1,"t":[],"r":{},"a":null}`))

@@ -13,42 +13,41 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// How many wrong keys an address may send: so many at once, and one more each interval. A client with a wrong key in
-// its configuration notices it long before.
+// The number of wrong keys that an address may send: a burst, and one more each interval. A client with a wrong key in
+// its configuration notices that long before.
 const (
 	wrongBurst    = 20
 	wrongInterval = 6 * time.Second
 )
 
-// keptAddresses bounds what is remembered of addresses: of those that sent wrong keys, and of those that sent right
-// ones.
+// keptAddresses bounds the remembered addresses: those with wrong keys, and those with right ones.
 const keptAddresses = 4096
 
 // Gate slows down the guessing of keys. An address that has sent too many wrong keys is refused before its key is
-// looked at, so that a right guess is not told from a wrong one. A key that was right from that address before still
-// is: clients that share an address with a guesser go on. So does a token that its issuer has signed, since tokens are
-// new every few minutes and cannot be guessed. Safe for concurrent use.
+// checked, so that a right guess looks like a wrong one. A key that was right from that address before is still
+// accepted, for clients that share an address with an attacker. So is a token that its issuer has signed, since tokens
+// change every few minutes and cannot be guessed. Safe for concurrent use.
 type Gate struct {
 	callers *Callers
-	runs    Granter // nil: no run has a token
+	runs    Granter // nil if runs have no tokens
 	wrong   *lru.Cache[string, *rate.Limiter]
 	right   *lru.Cache[visit, struct{}]
 }
 
-// Granter knows the tokens that agents get for the time of a run. Safe for concurrent use.
+// Granter checks the tokens that agents get during a run. Safe for concurrent use.
 type Granter interface {
-	// Granted returns the principal of a token; ok is false for any other text. The error is of class Unauthorized when
-	// the token is no longer good.
+	// Granted returns the principal of a token. ok is false for any other text. An error is of class Unauthorized if
+	// the token is no longer valid.
 	Granted(ctx context.Context, token string) (who mapping.Principal, ok bool, err error)
 }
 
-// visit is a right key from an address.
+// visit is a right key and its address.
 type visit struct {
 	from string
 	key  digest
 }
 
-// NewGate returns a Gate in front of callers and of tokens of runs; runs may be nil.
+// NewGate returns a Gate for callers and for tokens of runs. runs may be nil.
 func NewGate(callers *Callers, runs Granter) (*Gate, error) {
 	wrong, err := lru.New[string, *rate.Limiter](keptAddresses)
 	if err != nil {
@@ -58,11 +57,11 @@ func NewGate(callers *Callers, runs Granter) (*Gate, error) {
 	return &Gate{callers: callers, runs: runs, wrong: wrong, right: right}, err
 }
 
-// Authenticate returns the Pass of a request that comes from an address: by x-api-key or else Authorization: Bearer
-// (RFC 6750 section 2.1), which hold a key or a token, or by the certificate of its connection, where it has neither.
-// Where nothing is configured the principal is the zero one, unless the request holds the token of a run. The error
-// never tells the key: it is of class Unauthorized, or a *Slowed, of class Limited, when the address has to wait, or
-// Unavailable while the keys of a token's issuer cannot be had.
+// Authenticate returns the Pass of a request from an address. It uses x-api-key or else Authorization: Bearer (RFC 6750
+// section 2.1), which contain a key or a token, or the certificate of the connection if there is neither. If no callers
+// are configured the principal is the zero value, unless the request has the token of a run. Errors never contain the
+// key. They are of class Unauthorized, or a *Slowed, of class Limited, if the address must wait, or Unavailable if the
+// keys of a token's issuer are unavailable.
 func (g *Gate) Authenticate(r *http.Request, from string) (Pass, error) {
 	text, err := presented(r.Header)
 	if err == nil && g.runs != nil {
@@ -102,13 +101,13 @@ func (g *Gate) tried(ctx context.Context, text, from string) (Pass, error) {
 	return pass, err
 }
 
-// guessed reports whether a refused credential may have been a guess. One that was good once is none.
+// guessed reports whether a refused credential may have been a guess. A formerly valid one is not.
 func guessed(err error) bool {
 	e := mapping.Classify(err)
 	return e.Class == mapping.Unauthorized && e.Code != codeExpired
 }
 
-// wait is how long the address has to wait before it may send a key that is new from it.
+// wait returns how long the address must wait before it may send a new key.
 func (g *Gate) wait(from string) time.Duration {
 	l, ok := g.wrong.Get(from)
 	if !ok {
@@ -127,7 +126,7 @@ func (g *Gate) note(from string) {
 	l.Allow()
 }
 
-// network is what counts as one address: of IPv6 the first 64 bits, which is what a single host is given.
+// network returns the unit that counts as one address: for IPv6 the first 64 bits, which a single host owns.
 func network(from string) string {
 	ip, err := netip.ParseAddr(from)
 	if err != nil || ip.Unmap().Is4() {
@@ -145,16 +144,17 @@ type Slowed struct{ wait time.Duration }
 
 func (e *Slowed) Error() string { return "too many wrong API keys" }
 
-// Unwrap returns the error as callers see it.
+// Unwrap returns the error for callers.
 func (e *Slowed) Unwrap() error {
 	return mapping.Errorf(mapping.Limited, "too_many_wrong_keys",
 		"Too many wrong API keys came from this address. Check the key, and try again in %d seconds.", e.Seconds())
 }
 
-// Seconds returns how long to wait, at least one.
+// Seconds returns the time to wait, at least one second.
 func (e *Slowed) Seconds() int { return max(1, int(math.Ceil(e.wait.Seconds()))) }
 
-// Reason returns why Authenticate refused a request, for counters: missing, twice, wrong, slowed, expired, or issuer.
+// Reason returns the reason why Authenticate refused a request, for counters: missing, twice, wrong, slowed, expired,
+// or issuer.
 func Reason(err error) string {
 	switch slowed := (*Slowed)(nil); {
 	case errors.As(err, &slowed):

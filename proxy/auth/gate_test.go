@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// asking is a gate as callers meet it.
+// asking is a gate from the callers' view.
 type asking struct {
 	*testing.T
 	gate *Gate
@@ -22,7 +22,7 @@ func newAsking(t *testing.T) asking {
 	return asking{t, gate(t, keys(t))}
 }
 
-// gate is one that no address has been to.
+// gate returns a gate without known addresses.
 func gate(t *testing.T, k *Callers) *Gate {
 	t.Helper()
 	g, err := NewGate(k, nil)
@@ -32,7 +32,7 @@ func gate(t *testing.T, k *Callers) *Gate {
 	return g
 }
 
-// try is "" for a key that is let in, or the reason why not.
+// try returns "" for an accepted key, or the reason of the refusal.
 func (a asking) try(from, key string) string {
 	r := httptest.NewRequest("GET", "/threads", nil)
 	r.Header = http.Header{"X-Api-Key": {key}}
@@ -70,7 +70,7 @@ func TestWrongKeysAreSlowed(t *testing.T) {
 		a.guess(here, wrongBurst-1)
 		a.want(here, "one more", "wrong")
 		a.want(here, "one too many", "slowed")
-		a.want(here, bobsKey, "slowed") // or a right guess could be told
+		a.want(here, bobsKey, "slowed") // otherwise a right guess could be recognised
 		a.want(here, alicesKey, "")
 		a.want(there, bobsKey, "")
 		time.Sleep(wrongInterval)

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// tokens are those of two runs, of which one has ended.
+// tokens are those of two runs, one of which has ended.
 type tokens struct{}
 
 func (tokens) Granted(_ context.Context, token string) (mapping.Principal, bool, error) {
@@ -23,8 +23,8 @@ func (tokens) Granted(_ context.Context, token string) (mapping.Principal, bool,
 	return mapping.Principal{}, false, nil
 }
 
-// A token of a run is known beside keys, and where there are none; one that has ended opens nothing, and is no guess of
-// a key.
+// A token of a run is accepted with and without configured keys. That of an ended run gives no access, and does not
+// count as a guess.
 func TestRunsHaveTokens(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string]*Callers{"with keys": keys(t), "without": callers(t, config.Auth{})} {

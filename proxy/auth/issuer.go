@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// issuer gives tokens that are good here. Safe for concurrent use.
+// issuer validates its tokens. Safe for concurrent use.
 type issuer struct {
 	cfg  config.JWT
 	keys *keySet
@@ -27,13 +27,13 @@ func newIssuer(cfg config.JWT, log *zap.Logger) *issuer {
 	return &issuer{cfg, newKeySet(cfg, log), newLife()}
 }
 
-// same reports whether next, which may be nil, is the same issuer, of whose tokens nothing else is said.
+// same reports whether next, which may be nil, is the same issuer with the same settings of tokens.
 func (i *issuer) same(next *issuer) bool { return next != nil && reflect.DeepEqual(i.cfg, next.cfg) }
 
-// maxToken bounds what is taken apart at all, in bytes.
+// maxToken is the maximum length of a token in bytes.
 const maxToken = 16 << 10
 
-// Why a token is refused. None of them holds anything of the token.
+// Errors for refused tokens. None of them contains a part of the token.
 var (
 	errTokenLong  = badToken("The token is longer than 16 KiB.")
 	errTokenForm  = badToken("The token cannot be read, or is signed with an algorithm that is not allowed for its issuer.")
@@ -55,8 +55,8 @@ func badToken(why string) *mapping.Error {
 // isToken reports whether a credential has the form of a signed token (RFC 7515 section 7.1).
 func isToken(text string) bool { return strings.Count(text, ".") == 2 }
 
-// token returns the Pass of a token. Before its signature has been checked only the issuer that it names is believed,
-// which chooses the keys.
+// token returns the Pass of a token. Before its signature is verified, only the issuer that it names is used, to choose
+// the keys.
 func (c *Callers) token(ctx context.Context, text string) (Pass, error) {
 	if len(text) > maxToken {
 		return Pass{}, errTokenLong
@@ -73,7 +73,7 @@ func (c *Callers) token(ctx context.Context, text string) (Pass, error) {
 	return i.verify(ctx, text)
 }
 
-// allAlgorithms are those that an issuer may be allowed: none with a shared secret, and not "none".
+// allAlgorithms are those that can be configured: none with a shared secret, and not "none".
 var allAlgorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
@@ -104,7 +104,7 @@ func (i *issuer) verify(ctx context.Context, text string) (Pass, error) {
 }
 
 // uncritical refuses a token whose header has crit. The library accepts an empty list and null, which are forbidden
-// (RFC 7515 section 4.1.11), and of what a list may name nothing is known here.
+// (RFC 7515 section 4.1.11), and no extension is supported.
 func uncritical(text string) error {
 	encoded, _, _ := strings.Cut(text, ".")
 	raw, err := base64.RawURLEncoding.DecodeString(encoded)
@@ -121,7 +121,7 @@ func uncritical(text string) error {
 	return nil
 }
 
-// pass is what a token gives whose signature is the issuer's.
+// pass returns the Pass of a token with a verified signature.
 func (i *issuer) pass(said jwt.Claims, more claims) (Pass, error) {
 	until, err := i.good(said)
 	if err != nil {
@@ -131,7 +131,7 @@ func (i *issuer) pass(said jwt.Claims, more claims) (Pass, error) {
 	return Pass{who, i.life, until}, err
 }
 
-// good checks the times of a token and whom it is for, and returns its end.
+// good checks the times and the audience of a token, and returns its expiry.
 func (i *issuer) good(said jwt.Claims) (until time.Time, err error) {
 	if said.Expiry == nil {
 		return until, errTokenEnd

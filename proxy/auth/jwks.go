@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	keysFresh = 15 * time.Minute // after which keys are asked for again
-	keysPause = 30 * time.Second // between two questions: made-up key ids must not become requests
-	maxKeys   = 100              // of an issuer
+	keysFresh = 15 * time.Minute // age at which keys are requested again
+	keysPause = 30 * time.Second // between two requests, so that invented key ids do not cause requests
+	maxKeys   = 100              // maximum per issuer
 	minRSA    = 2048             // bits
-	keysTried = 8                // that are tried for a token without a key id
+	keysTried = 8                // maximum for a token without a key id
 )
 
-// keySet are the public keys of an issuer. They are asked for when the first token comes, when they are some time old,
-// and when a token names a key that is not among them. While the issuer does not answer, those of before are used for
-// config.JWT.Stale. Safe for concurrent use.
+// keySet has the public keys of an issuer. They are requested for the first token, at a certain age, and for a token
+// with an unknown key. While the issuer does not answer, the previous keys are used for config.JWT.Stale. Safe for
+// concurrent use.
 type keySet struct {
 	cfg    config.JWT
 	source *source
@@ -34,17 +34,17 @@ type keySet struct {
 
 	mu     sync.Mutex
 	keys   []jose.JSONWebKey
-	read   time.Time     // when keys were told
-	asked  time.Time     // when they were asked for last
-	asking chan struct{} // closed when the question under way is answered; nil: none is
-	failed error         // what came of the last question
+	read   time.Time     // time of the newest keys
+	asked  time.Time     // time of the newest request
+	asking chan struct{} // closed when the current request ends; nil if there is none
+	failed error         // error of the newest request
 }
 
 func newKeySet(cfg config.JWT, log *zap.Logger) *keySet {
 	return &keySet{cfg: cfg, source: newSource(cfg), log: log}
 }
 
-// find returns the keys that a token may be signed with. The error is of class Unavailable when they cannot be had.
+// find returns the keys that may have signed a token. An error is of class Unavailable if there are no keys.
 func (s *keySet) find(ctx context.Context, id, algorithm string) ([]jose.JSONWebKey, error) {
 	found, age := s.fitting(id, algorithm)
 	if len(found) > 0 && age < keysFresh {
@@ -64,7 +64,7 @@ func (s *keySet) find(ctx context.Context, id, algorithm string) ([]jose.JSONWeb
 	return nil, errTokenSign
 }
 
-// away refuses a token until its issuer may be asked again.
+// away refuses a token until the next request to its issuer.
 func (s *keySet) away() *mapping.Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *keySet) away() *mapping.Error {
 
 const codeIssuer = "issuer_unavailable"
 
-// fitting are the keys by a token's head, and the age of all.
+// fitting returns the keys for a token's header, and the age of all.
 func (s *keySet) fitting(id, algorithm string) (list []jose.JSONWebKey, age time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,14 +87,14 @@ func (s *keySet) fitting(id, algorithm string) (list []jose.JSONWebKey, age time
 	return list, time.Since(s.read)
 }
 
-// known reports whether the keys were read once.
+// known reports whether the keys were ever read.
 func (s *keySet) known() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.keys) > 0
 }
 
-// refresh asks for the keys, unless that was done just now, and waits for the answer.
+// refresh requests the keys, unless that was done recently, and waits for the answer.
 func (s *keySet) refresh(ctx context.Context) error {
 	if wait := s.start(); wait != nil {
 		select {
@@ -108,8 +108,8 @@ func (s *keySet) refresh(ctx context.Context) error {
 	return s.failed
 }
 
-// start asks for the keys in the background, unless that is under way or was done just now. The channel is closed when
-// the answer is there; nil: there is nothing to wait for.
+// start requests the keys in the background, unless a request is in progress or recent. The channel is closed at the
+// answer; nil means that there is nothing to wait for.
 func (s *keySet) start() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,8 +137,8 @@ func (s *keySet) ask() {
 	s.asking = nil
 }
 
-// readKeys takes the keys that tokens may be signed with out of a JWK Set (RFC 7517 section 5). Those of other uses and
-// kinds are passed over, as section 5 has it.
+// readKeys returns the keys for signatures in a JWK Set (RFC 7517 section 5). Others are skipped, as section 5
+// requires.
 func readKeys(raw []byte) (keys []jose.JSONWebKey, err error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -161,7 +161,7 @@ func readKeys(raw []byte) (keys []jose.JSONWebKey, err error) {
 	return slices.Clip(keys), nil
 }
 
-// signs reports whether a key is public, long enough, and meant for signatures.
+// signs reports whether a key is public, long enough, and for signatures.
 func signs(k jose.JSONWebKey) bool {
 	if !k.Valid() || !k.IsPublic() || k.Use != "" && k.Use != "sig" {
 		return false

@@ -131,13 +131,13 @@ func TestKeysOfTheIssuer(t *testing.T) {
 	l.shows(jwkOf("two", second.Public()))
 	later(keysPause)
 	ask(fresh, "")
-	ask(l.token(nil), "wrong") // its key was taken back
+	ask(l.token(nil), "wrong") // its key was withdrawn
 	asked(2)
 	l.does(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
 	later(keysFresh)
 	ask(fresh, "")
 	<-quiet(keys)
-	asked(2) // discovery failed, so that the keys themselves were not asked for
+	asked(2) // discovery failed, so the keys were not requested
 	later(24*time.Hour - keysFresh - time.Minute)
 	ask(fresh, "")
 	<-quiet(keys)
@@ -172,7 +172,7 @@ func TestDiscoveryOfAnotherIssuer(t *testing.T) {
 	}
 }
 
-// quiet is closed when no question is under way.
+// quiet is closed when no request is in progress.
 func quiet(s *keySet) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,7 +184,7 @@ func quiet(s *keySet) <-chan struct{} {
 	return done
 }
 
-// TestKeysOfAFile: an issuer's keys may be a file, of which no more is read than keys have.
+// TestKeysOfAFile checks that an issuer's keys may be in a file, which is read up to a maximum size.
 func TestKeysOfAFile(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)

@@ -13,10 +13,10 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// keptVerified bounds the memory of keys seen lately. A key that dropped out is only compared again.
+// keptVerified bounds the cache of recent keys. Other keys are compared again.
 const keptVerified = 1024
 
-// Keys knows the configured API keys by their SHA-256. Safe for concurrent use.
+// Keys has the SHA-256 digests of the configured API keys. Safe for concurrent use.
 type Keys struct {
 	known    []*known
 	verified *lru.Cache[digest, *known]
@@ -28,7 +28,7 @@ type digest [sha256.Size]byte
 type known struct {
 	sum   digest
 	who   mapping.Principal
-	until time.Time // zero: for ever
+	until time.Time // zero means forever
 	life  life
 }
 
@@ -67,9 +67,8 @@ func sumOf(key string) (digest, error) {
 
 func digestOf(key string) digest { return sha256.Sum256([]byte(key)) }
 
-// Verify returns the Pass of a key; ok is false for a key that is not known. It takes the same time for every key that
-// was not seen lately: all known ones are compared, and as digests. The error is of class Unauthorized when the key was
-// good once.
+// Verify returns the Pass of a key. ok is false for an unknown key. It takes the same time for every key that is not
+// cached: all known digests are compared. An error is of class Unauthorized if the key was valid once.
 func (k *Keys) Verify(key string) (pass Pass, ok bool, err error) {
 	one := k.find(digestOf(key))
 	switch {
@@ -98,7 +97,7 @@ func (k *Keys) find(sum digest) *known {
 	return k.known[found]
 }
 
-// usable reports whether a key opens more than metrics.
+// usable reports whether a key has access to more than metrics.
 func (k *Keys) usable() bool {
 	for _, one := range k.known {
 		if !expired(one.until) && opens(one.who) {
@@ -108,8 +107,7 @@ func (k *Keys) usable() bool {
 	return false
 }
 
-// succeed has keys that are the same in an earlier configuration live on, and ends what goes on for the others of that
-// one.
+// succeed continues with the unchanged keys of an earlier configuration, and ends the requests of its other keys.
 func (k *Keys) succeed(before *Keys) {
 	for _, was := range before.known {
 		now := k.find(was.sum)

@@ -72,7 +72,7 @@ func TestAuthenticate(t *testing.T) {
 			r := httptest.NewRequest("GET", "/threads", nil)
 			r.Header = tt.header
 			g := gate(t, k)
-			for range 2 { // the second time out of memory
+			for range 2 { // the second time from the cache
 				got, err := g.Authenticate(r, "192.0.2.1")
 				if (err != nil) != tt.fails {
 					t.Errorf("error %v", err)

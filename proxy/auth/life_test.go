@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestWhatGoesOnEndsWithItsKey: by what becomes of a key, whether what was begun for it goes on.
+// TestWhatGoesOnEndsWithItsKey checks whether running requests continue after different changes of their key.
 func TestWhatGoesOnEndsWithItsKey(t *testing.T) {
 	t.Parallel()
 	alice := config.Key{ID: "alice", Key: alicesKey, Agents: []string{"a", "b"}, Queue: 1}
@@ -54,7 +54,7 @@ func TestWhatGoesOnEndsWithItsKey(t *testing.T) {
 	}
 }
 
-// TestTheTokenOfARunHasNoKey: it ends with its run.
+// TestTheTokenOfARunHasNoKey checks that it ends with its run.
 func TestTheTokenOfARunHasNoKey(t *testing.T) {
 	t.Parallel()
 	g, err := NewGate(keys(t), tokens{})

@@ -7,25 +7,25 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Pass is the principal of a request, and for how long that is so.
+// Pass is the principal of a request with its expiry.
 type Pass struct {
 	mapping.Principal
-	life  context.Context // ends when the configuration takes it away; nil: only the request ends it
-	until time.Time       // by the clock on the wall; zero: for ever
+	life  context.Context // ends when the configuration removes it; nil means never
+	until time.Time       // wall-clock time; zero means never
 }
 
-// errOver is the cause of requests whose credentials have expired meanwhile.
+// errOver is the cause of requests whose credentials have expired.
 var errOver error = mapping.Errorf(mapping.Unauthorized, codeExpired,
 	"The credentials of this request have expired while it was answered. Ask again with new ones.")
 
 const codeExpired = "expired"
 
-// look is how often a request under way looks at the clock. A timer alone would not notice a clock that was set, or a
-// machine that slept.
+// look is the interval at which a running request checks the clock. A timer alone would not notice a changed clock, or
+// a suspended machine.
 const look = 5 * time.Second
 
-// Within returns a context that ends with ctx, or when the pass is no longer good. done must be called when the request
-// has ended.
+// Within returns a context that ends with ctx, or when the pass is no longer valid. done must be called at the end of
+// the request.
 func (p Pass) Within(ctx context.Context) (_ context.Context, done func()) {
 	if p.life == nil && p.until.IsZero() {
 		return ctx, func() {}
@@ -41,7 +41,7 @@ func (p Pass) Within(ctx context.Context) (_ context.Context, done func()) {
 	return ctx, func() { forget(); end(nil) }
 }
 
-// watch ends a request whose credentials expire, within look of a clock that jumps.
+// watch ends a request whose credentials expire, within look of a change of the clock.
 func (p Pass) watch(ctx context.Context, end context.CancelCauseFunc) {
 	for !expired(p.until) {
 		next := time.NewTimer(min(look, time.Until(p.until)+time.Millisecond))
@@ -55,5 +55,5 @@ func (p Pass) watch(ctx context.Context, end context.CancelCauseFunc) {
 	end(errOver)
 }
 
-// expired reports whether a time is over by the clock on the wall; zero never is.
+// expired reports whether a wall-clock time has passed. Zero never has.
 func expired(at time.Time) bool { return !at.IsZero() && !time.Now().Round(0).Before(at) }

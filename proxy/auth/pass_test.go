@@ -13,8 +13,8 @@ import (
 
 const aliceNext = "alice-next-0123456789abcdef"
 
-// TestKeysAreChangedWithoutABreak: a caller may have several keys at once, so that one is taken away when the other is
-// used everywhere; only what goes on by that one ends.
+// TestKeysAreChangedWithoutABreak checks that a caller may have several keys, so that one can be removed when the other
+// is used everywhere. Only the requests of the removed key end.
 func TestKeysAreChangedWithoutABreak(t *testing.T) {
 	t.Parallel()
 	both := callers(t, config.Auth{Keys: []config.Key{{ID: "alice", Key: alicesKey, Keys: []config.Secret{aliceNext}}}})
@@ -40,7 +40,7 @@ func passOf(t *testing.T, c *Callers, key string) Pass {
 	return pass
 }
 
-// TestKeysExpire: at its end a key is refused, which is told apart from a guess, and what goes on for it ends.
+// TestKeysExpire checks that an expired key is refused, differently from a guess, and that its running requests end.
 func TestKeysExpire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestKeysExpire(t *testing.T) {
 	})
 }
 
-// TestClocksThatJump: what goes on looks at the clock on the wall, and not at how long a timer ran.
+// TestClocksThatJump checks that running requests use the wall clock, and not the duration of a timer.
 func TestClocksThatJump(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -88,7 +88,8 @@ func TestClocksThatJump(t *testing.T) {
 	})
 }
 
-// TestTokensEndWithTheirIssuer: a changed issuer ends what goes on by its tokens, one that stays does not.
+// TestTokensEndWithTheirIssuer checks that a change of an issuer ends the requests of its tokens, and that an unchanged
+// one does not.
 func TestTokensEndWithTheirIssuer(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
@@ -110,7 +111,7 @@ func TestTokensEndWithTheirIssuer(t *testing.T) {
 	}
 }
 
-// TestNoCallerIsLockedOut: a configuration that leaves no caller is not put in force.
+// TestNoCallerIsLockedOut checks that a configuration without usable callers is refused.
 func TestNoCallerIsLockedOut(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
@@ -142,8 +143,8 @@ func TestNoCallerIsLockedOut(t *testing.T) {
 	}
 }
 
-// TestAReloadWhileTheIssuerIsAway: an issuer that stays as it is keeps its keys, so that other parts of a configuration
-// can be changed while it does not answer.
+// TestAReloadWhileTheIssuerIsAway checks that an unchanged issuer keeps its keys, so that other settings can change
+// while it does not answer.
 func TestAReloadWhileTheIssuerIsAway(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)

@@ -9,7 +9,7 @@ import (
 
 const codeUnauthorized = "unauthorized"
 
-// Why a request is refused before its key is looked at.
+// Errors of requests whose key is not checked.
 var (
 	errMissing error = mapping.Errorf(mapping.Unauthorized, codeUnauthorized,
 		"This bridge wants an API key. Send it as x-api-key, or as Authorization: Bearer; a page's WebSocket offers it as a subprotocol. It is never taken from a URL.")
@@ -18,15 +18,15 @@ var (
 	errTwice error = mapping.Errorf(mapping.Unauthorized, codeUnauthorized, "The request holds its credentials twice. Send one.")
 )
 
-// Strip removes the bridge's own credentials, so that no handler and no agent gets them.
+// Strip removes the bridge's credentials, so that no handler and no agent gets them.
 func Strip(h http.Header) {
 	h.Del("X-Api-Key")
 	h.Del("Authorization")
 	stripOffered(h)
 }
 
-// presented is the key that a request holds. A header that is there twice is refused: a proxy in between could have
-// looked at the other one.
+// presented returns the key of a request. A duplicate header is refused, because a proxy could have checked the other
+// one.
 func presented(h http.Header) (string, error) {
 	if len(h.Values("X-Api-Key")) > 1 || len(h.Values("Authorization")) > 1 {
 		return "", errTwice

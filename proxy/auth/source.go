@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	sourcePatience = 5 * time.Second // for an answer, from its beginning to its end
-	maxSource      = 256 << 10       // bytes of an answer
+	sourcePatience = 5 * time.Second // for a whole answer
+	maxSource      = 256 << 10       // maximum bytes of an answer
 	discovery      = "/.well-known/openid-configuration"
 )
 
-// source is where the keys of an issuer are. What it answers is not trusted to be short, quick, or where the
-// configuration says: nothing is followed but the jwks_uri of a discovery.
+// source is the location of an issuer's keys. Its answers are bounded in size and time, and only the jwks_uri of a
+// discovery is followed.
 type source struct {
 	cfg    config.JWT
 	client *http.Client
@@ -43,7 +43,7 @@ func newSource(cfg config.JWT) *source {
 	}}
 }
 
-// keys reads the keys from where they are now.
+// keys reads the current keys.
 func (s *source) keys() (list []jose.JSONWebKey, err error) {
 	ctx, stop := context.WithTimeout(context.Background(), 2*sourcePatience)
 	defer stop()
@@ -68,7 +68,7 @@ func (s *source) read(ctx context.Context) ([]byte, error) {
 }
 
 func readFile(name string) ([]byte, error) {
-	if at, err := os.Stat(name); err != nil || !at.Mode().IsRegular() { // to open a pipe would wait
+	if at, err := os.Stat(name); err != nil || !at.Mode().IsRegular() { // opening a pipe would wait
 		return nil, fmt.Errorf("%s is no file that can be read", name)
 	}
 	f, err := os.Open(name)
@@ -87,7 +87,7 @@ func readMost(r io.Reader) ([]byte, error) {
 	return raw, err
 }
 
-// discovered asks the issuer where its keys are (OpenID Connect Discovery 1.0, section 4), and for them.
+// discovered requests the location of the issuer's keys (OpenID Connect Discovery 1.0, section 4), and the keys.
 func (s *source) discovered(ctx context.Context) ([]byte, error) {
 	raw, err := get(ctx, s.client, strings.TrimSuffix(s.cfg.Issuer, "/")+discovery)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *source) discovered(ctx context.Context) ([]byte, error) {
 	if err := json.Unmarshal(raw, &said); err != nil {
 		return nil, errors.New("its discovery is no JSON object")
 	}
-	if said.Issuer != s.cfg.Issuer { // section 4.3: or any server could speak for it
+	if said.Issuer != s.cfg.Issuer { // section 4.3; otherwise any server could speak for it
 		return nil, fmt.Errorf("its discovery calls itself %q", said.Issuer)
 	}
 	client, err := s.leading(said.JWKS)
@@ -110,8 +110,8 @@ func (s *source) discovered(ctx context.Context) ([]byte, error) {
 	return get(ctx, client, said.JWKS)
 }
 
-// leading is the client for an address that the issuer gave. On another host than the issuer's, that has to be https,
-// and on no private network: that host is not configured.
+// leading returns the client for an address from the issuer. On another host than the issuer's, it must be https and
+// not on a private network, because that host is not configured.
 func (s *source) leading(to string) (*http.Client, error) {
 	own, err := url.Parse(s.cfg.Issuer)
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *source) leading(to string) (*http.Client, error) {
 	return &client, nil
 }
 
-// onlyElsewhere refuses addresses of this machine and of private networks, as they are connected to.
+// onlyElsewhere refuses addresses of this machine and of private networks when connecting.
 func onlyElsewhere(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if ip := at.Addr().Unmap(); err != nil || !ip.IsGlobalUnicast() || ip.IsPrivate() {

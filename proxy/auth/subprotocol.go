@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// A page cannot give a WebSocket headers of its own, except for the subprotocols that it offers (RFC 6455 section 1.9;
-// WebSocket constructor of the HTML standard). So a key may come as one of those: keyProtocol and the key in base64url
-// without padding, since a key may have letters that a subprotocol may not. A URL would stand in the logs of everything
-// on the way.
+// A page cannot set headers of a WebSocket, except for the subprotocols (RFC 6455 section 1.9; WebSocket constructor of
+// the HTML standard). So a key may be one of those: keyProtocol and the key in base64url without padding, since a
+// subprotocol allows fewer characters. A URL would appear in logs.
 const (
 	protocolHeader = "Sec-Websocket-Protocol"
 	keyProtocol    = "x-api-key."
 )
 
-// offered is the key among the subprotocols that a request offers.
+// offered returns the key among the subprotocols of a request.
 func offered(h http.Header) (key string, err error) {
 	for _, name := range subprotocols(h) {
 		encoded, is := strings.CutPrefix(name, keyProtocol)

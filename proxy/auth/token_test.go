@@ -28,7 +28,7 @@ import (
 // says are the claims of a token.
 type says = map[string]any
 
-// login is an issuer of tokens: what it answers can be replaced, and is counted.
+// login is an issuer of tokens. Its answers can be replaced, and are counted.
 type login struct {
 	*testing.T
 	*httptest.Server
@@ -57,7 +57,7 @@ func newLogin(t *testing.T) *login {
 
 func jwkOf(id string, key any) jose.JSONWebKey { return jose.JSONWebKey{KeyID: id, Key: key} }
 
-// shows has the issuer answer with these keys.
+// shows sets the issuer's keys.
 func (l *login) shows(keys ...jose.JSONWebKey) {
 	raw, err := json.Marshal(jose.JSONWebKeySet{Keys: keys})
 	if err != nil {
@@ -75,7 +75,7 @@ func (l *login) shows(keys ...jose.JSONWebKey) {
 
 func (l *login) does(answer http.HandlerFunc) { l.answer.Store(&answer) }
 
-// cfg is how the issuer is configured, with what change makes of that.
+// cfg returns the configuration of the issuer with changes.
 func (l *login) cfg(change ...func(*config.JWT)) config.JWT {
 	cfg := config.JWT{
 		ID: "corp", Issuer: l.URL, Audience: []string{"apbridge"}, Algorithms: []string{"ES256", "RS256", "EdDSA"},
@@ -87,7 +87,7 @@ func (l *login) cfg(change ...func(*config.JWT)) config.JWT {
 	return cfg
 }
 
-// token is one that is good, but for what change makes of its claims.
+// token returns a valid token with changed claims.
 func (l *login) token(change says) string { return l.signed(jose.ES256, l.key, "one", change) }
 
 func (l *login) signed(algorithm jose.SignatureAlgorithm, key any, id string, change says) string {
@@ -110,12 +110,12 @@ func (l *login) signed(algorithm jose.SignatureAlgorithm, key any, id string, ch
 	return text
 }
 
-// payload is a token of claims as they are, for the issuer's URL and an end in an hour.
+// payload returns a token with literal claims, for the issuer's URL and an expiry in an hour.
 func (l *login) payload(format string) string {
 	return l.sealed(fmt.Sprintf(format, l.URL, time.Now().Add(time.Hour).Unix()), &jose.SignerOptions{})
 }
 
-// critical is a good token whose head has this as crit.
+// critical returns a valid token with crit in its header.
 func (l *login) critical(crit any) string {
 	said := fmt.Sprintf(`{"iss":%q,"aud":"apbridge","sub":"alice","exp":%d}`, l.URL, time.Now().Add(time.Hour).Unix())
 	return l.sealed(said, (&jose.SignerOptions{}).WithHeader("crit", crit))
@@ -148,7 +148,7 @@ func (l *login) gate(cfg ...config.JWT) *Gate {
 	return gate(l.T, callers(l.T, config.Auth{JWT: cfg}))
 }
 
-// bare is a token of this head and these claims, with a signature made up.
+// bare returns a token with this header and these claims, and an invented signature.
 func bare(head string, said says) string {
 	raw, _ := json.Marshal(said)
 	enc := base64.RawURLEncoding.EncodeToString
@@ -176,7 +176,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 	for _, tt := range []struct {
 		name, token string
 		cfg         config.JWT
-		code        string // "": it is taken
+		code        string // "" if it is accepted
 	}{
 		{"as it should be", l.token(nil), l.cfg(), ""},
 		{"several audiences", l.token(says{"aud": []string{"x", "apbridge"}}), l.cfg(), ""},
@@ -238,7 +238,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 	}
 }
 
-// A key that is too short is no good, although the issuer shows it.
+// A key that is too short is not accepted, although the issuer publishes it.
 func TestATokenOfAKeyThatIsTooShort(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
@@ -253,7 +253,7 @@ func TestATokenOfAKeyThatIsTooShort(t *testing.T) {
 	}
 }
 
-// embedded is a token that brings the key which it is signed with.
+// embedded returns a token that contains its own key.
 func embedded(t *testing.T, l *login, key *ecdsa.PrivateKey) string {
 	t.Helper()
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, &jose.SignerOptions{EmbedJWK: true})
@@ -267,7 +267,7 @@ func embedded(t *testing.T, l *login, key *ecdsa.PrivateKey) string {
 	return text
 }
 
-// changed is a token for another caller, with the signature that it had.
+// changed returns a token for another caller with the original signature.
 func changed(text string) string {
 	part := strings.Split(text, ".")
 	raw, _ := base64.RawURLEncoding.DecodeString(part[1])
@@ -275,8 +275,8 @@ func changed(text string) string {
 	return strings.Join(part, ".")
 }
 
-// TestTokensSayWhatTheyMay: tenant, rights, agents and namespaces are those of the claims that are named; what is
-// missing there is nothing, never everything.
+// TestTokensSayWhatTheyMay checks that tenant, rights, agents and namespaces are those of the configured claims. A
+// missing claim means nothing, never everything.
 func TestTokensSayWhatTheyMay(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
@@ -287,7 +287,7 @@ func TestTokensSayWhatTheyMay(t *testing.T) {
 		name   string
 		cfg    config.JWT
 		claims says
-		want   mapping.Principal // none: it is refused
+		want   mapping.Principal // the zero value if it is refused
 	}{
 		{"all of them", l.cfg(all), says{
 			"email": "a.b@acme.example", "https://acme.example/tenant": "one", "scope": "openid read run store", "app": says{"agents": []string{"a", "b"}}, "spaces": []string{"users/{id}"},

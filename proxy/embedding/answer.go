@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/vectorindex"
 )
 
-// answer is what is read of a success.
+// answer is the part of a successful response that is read.
 type answer struct {
 	Data []struct {
 		Index     *int            `json:"index"`
@@ -18,8 +18,8 @@ type answer struct {
 	} `json:"data"`
 }
 
-// vectors reads an answer about n texts: a vector of the length 1 for each, in their order. coded reports whether
-// base64 came, as it was asked for.
+// vectors reads a response for n texts: a vector of length 1 for each, in order. coded reports whether it was in
+// base64, as requested.
 func (c *Client) vectors(raw []byte, n int) (list [][]float32, coded bool, f *failure) {
 	var a answer
 	if err := json.Unmarshal(raw, &a); err != nil {
@@ -46,7 +46,7 @@ func (c *Client) vectors(raw []byte, n int) (list [][]float32, coded bool, f *fa
 	return list, coded, nil
 }
 
-// null is what some servers write for what is no number; it is read as 0.
+// null is what some servers write for NaN. It is read as 0.
 var null = []byte("null")
 
 func (c *Client) vector(raw json.RawMessage) (v []float32, coded bool, f *failure) {

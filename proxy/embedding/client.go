@@ -24,15 +24,14 @@ const (
 	dialTimeout = 5 * time.Second
 	idleTimeout = 30 * time.Second
 	maxHeader   = 64 << 10
-	// queriesKept bounds the queries whose vectors are kept, as pages and people ask again.
+	// queriesKept bounds the cache of queries' vectors, since pages and people repeat queries.
 	queriesKept = 256
-	// rest is how long no query is sent after one that failed: searches do not wait for an endpoint that is down, each
-	// in its turn.
+	// rest is the time without queries after a failed one, so that searches do not wait for an endpoint that is down.
 	rest = 5 * time.Second
 )
 
-// Client has texts made into vectors of the length 1. No redirect is followed and no cookie kept: key and headers never
-// leave for another host. Safe for concurrent use.
+// Client converts texts to vectors of length 1. It follows no redirect and keeps no cookie, so that key and headers
+// never reach another host. Safe for concurrent use.
 type Client struct {
 	cfg     config.Index
 	secrets credential.Set
@@ -41,19 +40,19 @@ type Client struct {
 	log     *zap.Logger
 	queries *lru.Cache[string, []float32]
 
-	// coded: an answer in base64 has come. plain: the endpoint does not take encoding_format.
+	// coded is set after a response in base64. plain is set if the endpoint does not accept encoding_format.
 	coded, plain atomic.Bool
 
 	now     func() time.Time
 	mu      sync.Mutex
-	room    int       // bytes of texts that the next request of several may have
-	failing bool      // the probe failed when it was sent last
-	until   time.Time // queries are not sent before
+	room    int       // maximum bytes of texts of the next request with several texts
+	failing bool      // the newest probe failed
+	until   time.Time // no query is sent before
 	why     error
 	said    logthrottle.Limiter
 }
 
-// New returns a client for an endpoint that cfg, which must be On, names; agent is its User-Agent. It does no I/O.
+// New returns a client for the endpoint of cfg, which must be On. agent is its User-Agent. It does no I/O.
 func New(cfg config.Index, agent string, log *zap.Logger) *Client {
 	queries, err := lru.New[string, []float32](queriesKept)
 	if err != nil {
@@ -82,10 +81,10 @@ func newResty(cfg config.Index, agent string) *resty.Client {
 	return c
 }
 
-// azure reports whether the key is sent as Azure wants it.
+// azure reports whether the key is sent in Azure's way.
 func azure(cfg config.Index) bool { return cfg.APIVersion != "" || cfg.Provider() == "azure_openai" }
 
-// targetOf is the whole URL. Azure's deployments are called by a path and a version of their own.
+// targetOf returns the whole URL. Azure's deployments have their own path and version.
 func targetOf(cfg config.Index) string {
 	root := strings.TrimRight(cfg.URL, "/")
 	if cfg.APIVersion == "" {
@@ -94,11 +93,11 @@ func targetOf(cfg config.Index) string {
 	return root + "/openai/deployments/" + url.PathEscape(cfg.Model()) + "/embeddings?api-version=" + url.QueryEscape(cfg.APIVersion)
 }
 
-// CloseIdle closes the connections that no request is using.
+// CloseIdle closes unused connections.
 func (c *Client) CloseIdle() { c.rc.GetClient().CloseIdleConnections() }
 
-// Query returns the vector of a search's words. After a failure that is not one of these words it fails at once for a
-// few seconds, and the log says that searches go without. Callers do not change the vector.
+// Query returns the vector of a search's text. After a failure that is not caused by the text it fails at once for a
+// few seconds, and logs that searches work without vectors. Callers must not change the vector.
 func (c *Client) Query(ctx context.Context, text string) ([]float32, error) {
 	if v, ok := c.queries.Get(text); ok {
 		return v, nil
@@ -114,8 +113,8 @@ func (c *Client) Query(ctx context.Context, text string) ([]float32, error) {
 	return v, nil
 }
 
-// query asks for the vector of a search's words, which waits for it: once, and for a beginning of them where they may
-// be too long.
+// query requests the vector of a search's text while the search waits: once, and for its beginning if it may be too
+// long.
 func (c *Client) query(ctx context.Context, text string) ([]float32, error) {
 	list, err := c.ask(ctx, []string{text}, 1)
 	if err == nil {
@@ -143,7 +142,7 @@ func (c *Client) resting() error {
 	return nil
 }
 
-// note keeps how a query has ended.
+// note records the result of a query.
 func (c *Client) note(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// endpoint is a scripted /embeddings, whose vector of a text is its length and 1.
+// endpoint is a scripted /embeddings. A text's vector is its length and 1.
 type endpoint struct {
 	*httptest.Server
 	answer func(w http.ResponseWriter, q question) bool // reports whether it has answered
@@ -38,7 +38,7 @@ type question struct {
 	Encoding string `json:"encoding_format"`
 	Header   http.Header
 	URI      string
-	over     <-chan struct{} // its client has gone
+	over     <-chan struct{} // its client has disconnected
 }
 
 func newEndpoint(t *testing.T, answer func(w http.ResponseWriter, q question) bool) *endpoint {
@@ -68,8 +68,7 @@ func (e *endpoint) questions() []question {
 	return e.asked
 }
 
-// say answers a question as it should be, the last text first, with a vector put in the place of the usual ones where
-// one is given.
+// say answers a question correctly, the last text first. vector replaces the usual vectors if given.
 func say(w http.ResponseWriter, q question, vector any) {
 	var data []map[string]any
 	for i := len(q.Input) - 1; i >= 0; i-- {
@@ -96,7 +95,7 @@ func (e *endpoint) client(t *testing.T, change ...func(*config.Index)) *embeddin
 	return c
 }
 
-// documents are the vectors of texts; nil of those that the endpoint refuses.
+// documents returns the vectors of texts, nil for refused ones.
 func documents(t *testing.T, c *embedding.Client, texts []string) (all [][]float32, err error) {
 	t.Helper()
 	for len(all) < len(texts) {
@@ -111,7 +110,7 @@ func documents(t *testing.T, c *embedding.Client, texts []string) (all [][]float
 	return all, nil
 }
 
-// lengths are the lengths of the texts that vectors were made of; -1 where there is none.
+// lengths returns the lengths of the texts of vectors, or -1.
 func lengths(list [][]float32) (n []int) {
 	for _, v := range list {
 		if v == nil {
@@ -133,7 +132,7 @@ func status(code int, header ...string) func(http.ResponseWriter, question) bool
 	}
 }
 
-// Vectors are in the order of the texts and of the length 1, however many requests it takes.
+// Vectors are in the order of the texts and have length 1, for any number of requests.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	e := newEndpoint(t, nil)
@@ -178,7 +177,7 @@ func TestAzureIsCalledByItsDeployment(t *testing.T) {
 	}
 }
 
-// An endpoint without encoding_format is asked without, from then on.
+// For an endpoint without encoding_format, later requests omit it.
 func TestAnEndpointThatSendsDigitsOnly(t *testing.T) {
 	t.Parallel()
 	e := newEndpoint(t, func(w http.ResponseWriter, q question) bool { return q.Encoding != "" && status(400)(w, q) })
@@ -193,7 +192,7 @@ func TestAnEndpointThatSendsDigitsOnly(t *testing.T) {
 	}
 }
 
-// What is too long goes by its beginning, what is not taken at all has no vector, and the others have theirs.
+// A text that is too long is represented by its beginning, a refused one has no vector, and others are not affected.
 func TestTextsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	e := newEndpoint(t, func(w http.ResponseWriter, q question) bool {
@@ -213,8 +212,8 @@ func TestTextsThatAreRefused(t *testing.T) {
 	}
 }
 
-// A text that a model makes no numbers of does not keep the others from their vectors, whether the endpoint says so or
-// fails at writing them (as Ollama does, with 500).
+// A text for which a model returns no numbers does not affect others, whether the endpoint reports that or fails to
+// encode them (as Ollama does, with 500).
 func TestTextsWithoutNumbers(t *testing.T) {
 	t.Parallel()
 	var zero float32
@@ -239,7 +238,7 @@ func TestTextsWithoutNumbers(t *testing.T) {
 	}
 }
 
-// A query that is not taken is the fault of its words: others are sent at once.
+// A refused query is caused by its text, so others are sent at once.
 func TestAQueryThatIsRefused(t *testing.T) {
 	t.Parallel()
 	e := newEndpoint(t, func(w http.ResponseWriter, q question) bool {
@@ -254,10 +253,10 @@ func TestAQueryThatIsRefused(t *testing.T) {
 	}
 }
 
-// has reports whether one of the texts of a request contains some words.
+// has reports whether a text of the request contains some words.
 func (q question) has(words string) bool { return strings.Contains(strings.Join(q.Input, " "), words) }
 
-// cut ends the connection without an answer.
+// cut breaks the connection without an answer.
 func cut(w http.ResponseWriter, _ question) bool {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err == nil {
@@ -266,7 +265,7 @@ func cut(w http.ResponseWriter, _ question) bool {
 	return true
 }
 
-// Whatever an endpoint makes of one text, all others get their vectors.
+// Whatever happens with one text, all others get their vectors.
 func TestATextThatFailsStopsNoOthers(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(http.ResponseWriter, question) bool{
@@ -295,10 +294,10 @@ func TestATextThatFailsStopsNoOthers(t *testing.T) {
 	}
 }
 
-// A request that takes too long is not sent again unchanged, and the next ones are smaller.
+// A request that takes too long is not repeated unchanged, and the next ones are smaller.
 func TestAnEndpointThatIsSlow(t *testing.T) {
 	t.Parallel()
-	const most = 50 // bytes that it manages in time
+	const most = 50 // bytes that it can process in time
 	e := newEndpoint(t, nil)
 	late := 0
 	e.answer = func(w http.ResponseWriter, q question) bool {
@@ -326,7 +325,7 @@ func TestAnEndpointThatIsSlow(t *testing.T) {
 	}
 }
 
-// A text that an endpoint does not survive is found out once it is there again, and the others get their vectors.
+// A text that crashes an endpoint is found when the endpoint is back, and the others get their vectors.
 func TestATextThatEndsItsEndpoint(t *testing.T) {
 	t.Parallel()
 	down := false
@@ -351,7 +350,7 @@ func TestATextThatEndsItsEndpoint(t *testing.T) {
 	}
 }
 
-// As long as an endpoint is down it is asked for nothing but whether it is there again.
+// While an endpoint is down, only probes are sent.
 func TestAnEndpointThatIsDown(t *testing.T) {
 	t.Parallel()
 	e := newEndpoint(t, status(403))
@@ -370,7 +369,7 @@ func TestAnEndpointThatIsDown(t *testing.T) {
 	}
 }
 
-// The fault of one query's words, whatever it is, does not keep other queries from being sent.
+// A failure caused by one query's text does not affect other queries.
 func TestAQueryThatFailsStopsNoOthers(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(http.ResponseWriter, question) bool{
@@ -390,7 +389,7 @@ func TestAQueryThatFailsStopsNoOthers(t *testing.T) {
 	}
 }
 
-// Where nothing is taken it is the endpoint's fault, and no text is given up.
+// If everything is refused it is the endpoint's fault, and no text is given up.
 func TestAnEndpointThatRefusesEverything(t *testing.T) {
 	t.Parallel()
 	e := newEndpoint(t, status(422))
@@ -415,7 +414,7 @@ func TestAnEndpointThatIsBusy(t *testing.T) {
 	}
 }
 
-// Every answer that cannot be used is a failure that says why, and shows no key.
+// Every unusable answer is a failure with a reason and without the key.
 func TestAnswersThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	text := func(s string) func(http.ResponseWriter, question) bool {
@@ -485,13 +484,12 @@ func TestNoHalfSecretOfAnEndpoint(t *testing.T) {
 	}
 }
 
-// null is written as null.
+// null is encoded as null.
 type null struct{}
 
 func (null) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
-// A query is asked for once. After a failure none is sent for a while, the log says so once, and then it is tried
-// again.
+// A query is sent once. After a failure none is sent for a while, which is logged once, and then they are sent again.
 func TestQueries(t *testing.T) {
 	t.Parallel()
 	var down atomic.Bool
@@ -518,7 +516,7 @@ func TestQueries(t *testing.T) {
 		t.Errorf("asked for %q", got)
 	}
 	down.Store(true)
-	query("b", false, 3) // and whether another text is taken
+	query("b", false, 3) // and whether another text is accepted
 	query("c", false, 3)
 	query("a", true, 3)
 	down.Store(false)
@@ -530,7 +528,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// An endpoint that says nothing is waited for as long as store.index.timeout says.
+// The wait for a silent endpoint is bounded by store.index.timeout.
 func TestAnEndpointThatHangs(t *testing.T) {
 	t.Parallel()
 	over := make(chan struct{})
@@ -542,7 +540,7 @@ func TestAnEndpointThatHangs(t *testing.T) {
 	}
 }
 
-// FuzzAnswer: whatever an endpoint says, there are as many vectors as texts, or a failure.
+// FuzzAnswer checks that there are as many vectors as texts, or a failure.
 func FuzzAnswer(f *testing.F) {
 	for _, s := range []string{`{"data":[{"index":0,"embedding":[1,2]},{"index":1,"embedding":"AACAPwAAAAA="}]}`, `{"data":[{},{}]}`, `[]`, `{"data":null}`} {
 		f.Add(s)

@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// shortest is where a text that is refused is not cut any further, in bytes.
+// shortest is the length in bytes below which a refused text is not shortened further.
 const shortest = 256
 
-// probe is a text that every model takes: if it is refused, the fault is not the text's.
+// probe is a text that every model accepts. If it is refused, the text was not the cause.
 const probe = "hello"
 
-// roomSteps is how many requests in a row have to succeed until a request is as large again as BatchBytes allows, after
-// small ones alone had succeeded.
+// roomSteps is the number of successful requests in a row after which a request may be as large as BatchBytes again, if
+// only small ones had succeeded before.
 const roomSteps = 32
 
-// Documents returns the vectors of texts, in their order, up to the first text that gets none. refused is why the
-// endpoint does not take that text, be it cut to a line, while it takes others. err is why the endpoint takes no text
-// at all. None of the texts may be blank.
+// Documents returns the vectors of texts, in order, up to the first text without one. refused is the reason why the
+// endpoint does not accept that text, even shortened to a line, although it accepts others. err is the reason why the
+// endpoint accepts no text at all. No text may be blank.
 //
-// A request that fails is sent again with half of its texts, whatever the reason, until it is known which text it was.
-// The requests after it are small at first, since the endpoint may be slow. Neither error quotes a text.
+// A failed request is repeated with half of its texts, for any reason, until the text is found. The next requests start
+// small, since the endpoint may be slow. Neither error quotes a text.
 func (c *Client) Documents(ctx context.Context, texts []string) (vectors [][]float32, refused, err error) {
-	up := false // the endpoint took another text right before
+	up := false // the endpoint accepted another text immediately before
 	if c.wasDown() {
 		if err := c.down(ctx, nil, tries); err != nil {
 			return nil, nil, err
@@ -45,7 +45,7 @@ func (c *Client) Documents(ctx context.Context, texts []string) (vectors [][]flo
 		case ctx.Err() != nil:
 			return vectors, nil, ctx.Err()
 		case down != nil && up && len(batch) == 1:
-			return vectors, withoutWords(err), nil // the endpoint does not survive it
+			return vectors, withoutWords(err), nil // the text crashes the endpoint
 		case down != nil:
 			return vectors, nil, down
 		case len(batch) == 1:
@@ -60,7 +60,7 @@ func (c *Client) Documents(ctx context.Context, texts []string) (vectors [][]flo
 	return vectors, nil, nil
 }
 
-// nextBatch returns the first texts as one request sends them, and their size. One text is sent however long it is.
+// nextBatch returns the first texts for one request, and their size. A single text may have any length.
 func (c *Client) nextBatch(texts []string) (batch []string, size int) {
 	c.mu.Lock()
 	room := c.room
@@ -75,14 +75,14 @@ func (c *Client) nextBatch(texts []string) (batch []string, size int) {
 	return batch, size
 }
 
-// shrink makes the next requests half as large as one that failed.
+// shrink sets the size of the next requests to half of that of a failed one.
 func (c *Client) shrink(size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.room = size / 2
 }
 
-// grow makes the next requests larger, up to what is configured.
+// grow increases the size of the next requests, up to the configured one.
 func (c *Client) grow() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,9 +90,9 @@ func (c *Client) grow() {
 	c.room = min(most, c.room+max(1, most/roomSteps))
 }
 
-// down asks for the vector of the probe and returns why the endpoint takes no text; nil: it does. failure, the reason
-// for the question or nil, is what is returned, with the endpoint's words about the probe in the place of those about
-// other texts, which may quote them.
+// down sends the probe, and returns the reason why the endpoint accepts no text, or nil if it does. If failure, the
+// reason for the probe, is not nil, it is returned with the endpoint's text about the probe, because its own text may
+// quote other texts.
 func (c *Client) down(ctx context.Context, failure error, tries int) error {
 	_, err := c.ask(ctx, []string{probe}, tries)
 	if ctx.Err() == nil {
@@ -106,14 +106,14 @@ func (c *Client) down(ctx context.Context, failure error, tries int) error {
 	return withWords(failure, err)
 }
 
-// wasDown reports whether the endpoint took no text when it was asked last.
+// wasDown reports whether the newest probe failed.
 func (c *Client) wasDown() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.failing
 }
 
-// shorten finds a beginning of a text that the model takes. failure is why it does not take the whole.
+// shorten finds a beginning of a text that the model accepts. failure is the reason why it does not accept the whole.
 func (c *Client) shorten(ctx context.Context, text string, failure error, tries int) ([]float32, error) {
 	for len(text) > shortest && tooLong(failure) {
 		text = strings.ToValidUTF8(text[:len(text)/2], "")
@@ -126,8 +126,8 @@ func (c *Client) shorten(ctx context.Context, text string, failure error, tries 
 	return nil, failure
 }
 
-// tooLong reports whether a failure may be that of the length of a text: it was refused, it took too long, or the model
-// made no numbers of it. Servers answer 500 where they cannot write those.
+// tooLong reports whether the length of a text may have caused a failure: it was refused, it took too long, or the
+// model returned no numbers. Servers answer 500 if they cannot encode those.
 func tooLong(err error) bool {
 	var f *failure
 	if !errors.As(err, &f) {

@@ -17,11 +17,11 @@ import (
 const (
 	tries       = 4
 	firstPause  = 200 * time.Millisecond
-	longestWait = 30 * time.Second // for a Retry-After
+	longestWait = 30 * time.Second // maximum for a Retry-After
 	shownMost   = 200              // characters of a refusal that are shown
 	refusalMost = 64 << 10         // bytes of a refusal that are read
-	answerFloor = 64 << 10         // of an answer, besides its numbers
-	numberMost  = 32               // bytes of a number in an answer
+	answerFloor = 64 << 10         // bytes of a response, in addition to its numbers
+	numberMost  = 32               // maximum bytes of a number in a response
 
 	statusTimeout = 524 // Cloudflare's 504
 )
@@ -29,14 +29,14 @@ const (
 // CodeFailed is the code of every failure of an endpoint.
 const CodeFailed = "embeddings_failed"
 
-// failure is why a request came to no vectors.
+// failure is the reason why a request returned no vectors.
 type failure struct {
-	status int // of a refusal; 0: there was none
+	status int // of a refusal; otherwise 0
 	text   string
-	words  string        // of the endpoint, which may quote what it was sent
-	after  time.Duration // when to come again; 0: not said
-	again  bool          // it may pass
-	late   bool          // no answer came in time: a smaller request may get one
+	words  string        // the endpoint's text, which may quote the request
+	after  time.Duration // time before a retry; 0 if unknown
+	again  bool          // a retry may succeed
+	late   bool          // no answer in time; a smaller request may get one
 	empty  bool          // a vector has no direction
 	err    error
 }
@@ -54,12 +54,12 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return f.err }
 
-// failed is a failure that will not pass by itself.
+// failed returns a permanent failure.
 func failed(err error, format string, args ...any) *failure {
 	return &failure{text: fmt.Sprintf(format, args...), err: err}
 }
 
-// ask sends one request, again where the failure may pass. One that got no answer in time is not sent again unchanged.
+// ask sends a request, with retries if they may succeed. A request without an answer in time is not repeated unchanged.
 // Its errors are of class Upstream.
 func (c *Client) ask(ctx context.Context, texts []string, tries int) ([][]float32, error) {
 	var f *failure
@@ -82,10 +82,10 @@ func upstreamError(f *failure) error {
 	return &mapping.Error{Class: mapping.Upstream, Code: CodeFailed, Message: "The embeddings endpoint of store.index failed.", Err: f}
 }
 
-// withoutWords returns a failure without the endpoint's words.
+// withoutWords returns a failure without the endpoint's text.
 func withoutWords(err error) error { return withWords(err, nil) }
 
-// withWords returns a failure with the endpoint's words of another one in the place of its own.
+// withWords returns a failure with the endpoint's text of another one instead of its own.
 func withWords(err, other error) error {
 	var f, o *failure
 	if !errors.As(err, &f) {
@@ -105,8 +105,8 @@ func (f *failure) wait(try int) time.Duration {
 	return time.Duration(try*try) * firstPause
 }
 
-// once sends one request. base64 takes a third of the bytes of digits; an endpoint that has never sent any may refuse
-// to be asked for it.
+// once sends one request. base64 needs a third of the bytes of digits, but an endpoint that has never sent it may
+// refuse the parameter.
 func (c *Client) once(ctx context.Context, texts []string) ([][]float32, *failure) {
 	if c.plain.Load() {
 		return c.send(ctx, texts, "")
@@ -122,7 +122,7 @@ func (c *Client) once(ctx context.Context, texts []string) ([][]float32, *failur
 	return list, f
 }
 
-// request is the body, as OpenAI's reference has it (API reference, Embeddings, Create).
+// request is the body according to OpenAI's reference (API reference, Embeddings, Create).
 type request struct {
 	Model    string   `json:"model"`
 	Input    []string `json:"input"`
@@ -154,7 +154,7 @@ func (c *Client) send(ctx context.Context, texts []string, encoding string) ([][
 	return list, f
 }
 
-// read is the body of a success.
+// read returns the body of a successful response.
 func (c *Client) read(res *http.Response, texts int) ([]byte, *failure) {
 	most := answerFloor + texts*c.cfg.Dims*numberMost
 	if res.StatusCode != http.StatusOK {
@@ -182,7 +182,7 @@ func (c *Client) refused(res *http.Response) *failure {
 	case res.StatusCode == http.StatusTooManyRequests, res.StatusCode >= 500 && res.StatusCode != http.StatusNotImplemented:
 		f.again, f.after = true, pause.RetryAfter(res.Header.Get("Retry-After"))
 	}
-	raw, err := io.ReadAll(io.LimitReader(res.Body, refusalMost)) // the status counts even where the body breaks off
+	raw, err := io.ReadAll(io.LimitReader(res.Body, refusalMost)) // the status counts even if the body breaks off
 	if err != nil || len(raw) == refusalMost {
 		raw = c.secrets.WithoutHalf(raw)
 	}
@@ -190,13 +190,13 @@ func (c *Client) refused(res *http.Response) *failure {
 	return f
 }
 
-// broken is a failure of the network.
+// broken returns a failure of the network.
 func (c *Client) broken(text string, err error) *failure {
 	late := errors.Is(err, context.DeadlineExceeded)
 	return &failure{text: text, again: !late, late: late, err: c.hidden(err)}
 }
 
-// hidden is what the network said, without the URL, which may hold secrets.
+// hidden returns the network's error without the URL, which may contain secrets.
 func (c *Client) hidden(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {

@@ -2,7 +2,7 @@ package embedding
 
 import "time"
 
-// SetClock lets a test move the time that queries rest by.
+// SetClock replaces the clock for the rest of queries.
 func (c *Client) SetClock(now func() time.Time) { c.now = now }
 
 // Rest is how long queries rest after a failure.

@@ -1,5 +1,4 @@
-// Package guard has what looks at a request before it goes on (Guard), and the guards that need to know neither a route
-// nor a caller: of the path, of the host that is named, of the page that calls, and of the bridges that the request
-// came through. The server puts them in front of its routes, in the order of Server.guarded. They keep nothing of a
-// request, and answer only what they refuse.
+// Package guard defines checks of requests (Guard), and has the ones that need neither a route nor a caller: of the
+// path, of the host, of the calling page, and of the bridges through which the request came. The server runs them
+// before its routes, in the order of Server.guarded. They keep no request, and only answer refused ones.
 package guard

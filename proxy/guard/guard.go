@@ -2,32 +2,31 @@ package guard
 
 import "net/http"
 
-// Guard looks at a request before it goes on. It refuses the request, which it answers then, or passes it on, maybe
-// with another writer or with more in its context.
+// Guard checks a request. It either refuses and answers it, or passes it on, possibly with another writer or context.
 type Guard interface {
 	Pass(x *Exchange) (ok bool)
 }
 
-// Exchange is a request on its way past guards, and what it is answered by. Guards have returned when the request goes
-// on: with a nested handler for each, every open stream would take more memory. Used by one goroutine.
+// Exchange is a request with its response during the checks. Guards return before the handler is called: nested
+// handlers would need more memory for every open stream. It is used by one goroutine.
 type Exchange struct {
 	Writer  http.ResponseWriter
 	Request *http.Request
 	ends    []func()
 }
 
-// AtEnd has f called when the request has been answered, also where its handler panics. The function that was given
-// last is called first.
+// AtEnd registers a function that is called after the request was answered, even if its handler panics. Functions are
+// called in reverse order.
 func (x *Exchange) AtEnd(f func()) { x.ends = append(x.ends, f) }
 
-// End is to be deferred where guards are passed.
+// End must be deferred by the caller of Pass.
 func (x *Exchange) End() {
 	for _, f := range x.ends {
-		defer f() // in reverse, and each of them even where another one panics
+		defer f() // in reverse order, even if another one panics
 	}
 }
 
-// Pass reports whether the request passes all guards, which see it one after the other.
+// Pass runs the guards in order, and reports whether the request passed all of them.
 func (x *Exchange) Pass(guards []Guard) bool {
 	for _, g := range guards {
 		if !g.Pass(x) {
@@ -37,7 +36,7 @@ func (x *Exchange) Pass(guards []Guard) bool {
 	return true
 }
 
-// Refuser answers what a guard does not let through.
+// Refuser answers refused requests.
 type Refuser interface {
 	Refuse(w http.ResponseWriter, r *http.Request, err error)
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// noting is a guard that notes in a list that it was passed, and at the end of the request.
+// noting is a guard that records its call, and the end of the request.
 type noting struct {
 	name    string
 	list    *[]string
@@ -28,7 +28,7 @@ func (n noting) Pass(x *Exchange) bool {
 func TestGuardsSeeARequestAndItsEndInOrder(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		refuses, panics, handlerPanics bool // the first two of guard b
+		refuses, panics, handlerPanics bool // the first two are of guard b
 		want                           []string
 	}{
 		"passed":               {want: []string{"a", "b", "c", "handler", "end of c", "end of b", "end of a"}},
@@ -50,7 +50,7 @@ func TestGuardsSeeARequestAndItsEndInOrder(t *testing.T) {
 	}
 }
 
-// ask reports whether a request that passes guards ends in a panic.
+// ask reports whether a request through guards ends in a panic.
 func ask(guards []Guard, handler func()) (failed bool) {
 	defer func() { failed = recover() != nil }()
 	x := &Exchange{Writer: httptest.NewRecorder(), Request: httptest.NewRequest("GET", "/", nil)}

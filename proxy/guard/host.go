@@ -12,14 +12,14 @@ import (
 // CodeHost is the code of refusals of a host.
 const CodeHost = "host_not_allowed"
 
-// Hosts are the names the bridge answers to. On a loopback listener others are refused: a web page whose name was
-// pointed at 127.0.0.1 would otherwise be same-origin with the bridge (DNS rebinding).
+// Hosts are the names of the bridge. On a loopback listener others are refused. Otherwise a web page whose name was
+// pointed at 127.0.0.1 would be same-origin with the bridge (DNS rebinding).
 type Hosts struct {
 	Guarded bool
 	names   map[string]bool
 }
 
-// NewHosts returns the names that a configuration allows.
+// NewHosts returns the names in a configuration.
 func NewHosts(cfg *config.Config) Hosts {
 	h := Hosts{Guarded: config.Loopback(cfg.Listen), names: map[string]bool{"localhost": true}}
 	for _, name := range cfg.Hosts {
@@ -28,7 +28,8 @@ func NewHosts(cfg *config.Config) Hosts {
 	return h
 }
 
-// Allow reports whether a Host header is allowed. No Host at all (HTTP/1.0) comes from no browser, and is.
+// Allow reports whether a Host header is allowed. A request without one (HTTP/1.0) does not come from a browser, and is
+// allowed.
 func (h Hosts) Allow(host string) bool {
 	if !h.Guarded || host == "" {
 		return true

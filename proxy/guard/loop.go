@@ -8,19 +8,19 @@ import (
 
 const (
 	codeLoop = "loop_detected"
-	// mostHops is how many bridges a request may have come through. Replicas do not know each other's names, so that a
-	// loop through them is known by its length.
+	// mostHops bounds the number of bridges of a request. Replicas do not know each other's names, so a loop through
+	// them is detected by its length.
 	mostHops = 8
 )
 
-// loopGuard refuses a request that has come through this bridge before: an agent's URL leads back here, and each turn
-// would hold a slot of that agent until its timeout. 422 is the answer that no client tries again.
+// loopGuard refuses a request that has already passed this bridge, because an agent's URL leads back here. Each turn
+// would occupy a slot of that agent until its timeout. The status is 422, which no client retries.
 type loopGuard struct {
 	refuser Refuser
-	own     string // what this process calls itself; "": it does not look
+	own     string // name of this process; "" disables the check
 }
 
-// Loop returns a guard that refuses a request which has come through the bridge that calls itself own.
+// Loop returns a guard that refuses requests which have passed the bridge named own.
 func Loop(f Refuser, own string) Guard { return loopGuard{f, own} }
 
 func (g loopGuard) Pass(x *Exchange) bool {

@@ -18,7 +18,7 @@ const exposed = "Accept-Ranges, Allow, Content-Disposition, Content-Location, Co
 
 const maxRequestedHeaders = 2048
 
-// origins are the web pages that may call, besides the bridge's own.
+// origins are the allowed pages, besides the bridge's own.
 type origins struct {
 	any      bool // "*"
 	loopback bool // every page that this machine serves to itself
@@ -40,12 +40,12 @@ func newOrigins(list []string) origins {
 	return o
 }
 
-// allow judges an Origin header. "null" is never one of them.
+// allow reports whether an Origin header is allowed. "null" never is.
 func (o origins) allow(origin string) bool {
 	return o.listed[origin] || o.any && origin != "null" || o.loopback && ofLoopback(origin)
 }
 
-// ofLoopback reports whether a page comes from a server on the machine that it is shown on.
+// ofLoopback reports whether a page comes from a server on the same machine as its browser.
 func ofLoopback(origin string) bool {
 	host, ok := pageHost(origin)
 	if !ok {
@@ -57,7 +57,7 @@ func ofLoopback(origin string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// pageHost is the host of an origin as browsers write it: scheme://host[:port] of the web, in lower case.
+// pageHost returns the host of a web origin in the form of browsers: scheme://host[:port], in lower case.
 func pageHost(origin string) (host string, ok bool) {
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || origin != strings.ToLower(u.Scheme+"://"+u.Host) {
@@ -66,15 +66,15 @@ func pageHost(origin string) (host string, ok bool) {
 	return u.Hostname(), true
 }
 
-// originGuard refuses what comes from a foreign page, and tells browsers which pages may read the answers (the CORS
-// protocol, Fetch standard section 3.2). Cookies and other ambient credentials are never allowed.
+// originGuard refuses requests of foreign pages, and tells browsers which pages may read responses (the CORS protocol,
+// Fetch standard section 3.2). Cookies and other ambient credentials are never allowed.
 type originGuard struct {
 	refuser   Refuser
 	origins   origins
 	strangers *UnknownOrigins
 }
 
-// Origin returns a guard that refuses pages that are not allowed, and notes them in met.
+// Origin returns a guard that refuses pages that are not allowed, and records them in met.
 func Origin(f Refuser, allowed []string, met *UnknownOrigins) Guard {
 	return originGuard{f, newOrigins(allowed), met}
 }
@@ -100,7 +100,7 @@ func (g originGuard) Pass(x *Exchange) bool {
 	return true
 }
 
-// allowed reports whether a request may come from where it comes from.
+// allowed reports whether the origin of a request is allowed.
 func (g originGuard) allowed(r *http.Request, origin string) bool {
 	switch {
 	case len(r.Header.Values("Origin")) > 1:
@@ -117,9 +117,9 @@ func SameOrigin(origin, host string) bool {
 	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
 }
 
-// foreign judges what browsers say of requests without Origin (Fetch Metadata). A page of another site may lead a
-// person here by a link. It may not change anything, and may not fetch anything as a picture, a script or a frame,
-// which it could not read but the bridge would work for; unless it is listed, or the bridge's own, by its Referer.
+// foreign checks browsers' headers in requests without Origin (Fetch Metadata). A page of another site may link here.
+// It may not change anything, and may not load anything as a picture, a script or a frame: it could not read that, but
+// the bridge would work for it. Pages that are listed, or the bridge's own, according to Referer, may.
 func (o origins) foreign(r *http.Request) bool {
 	if r.Header.Get("Sec-Fetch-Site") != "cross-site" {
 		return false
@@ -146,7 +146,7 @@ func (g originGuard) share(h http.Header, origin string) {
 	h.Set("Access-Control-Expose-Headers", exposed)
 }
 
-// preflight allows the headers that are asked for: the SDKs' own are many, and "*" would leave out Authorization.
+// preflight allows the requested headers. The SDKs have many, and "*" would not include Authorization.
 func preflight(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Add("Vary", "Access-Control-Request-Headers")

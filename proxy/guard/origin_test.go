@@ -10,8 +10,8 @@ import (
 
 var named = regexp.MustCompile("`([A-Za-z][A-Za-z-]*)`")
 
-// TestPagesMayReadAnswers: each response header in docs/headers.md is exposed, unless browsers let pages read it
-// anyway or it says nothing to a page.
+// TestPagesMayReadAnswers checks that each response header in docs/headers.md is exposed, unless pages may read it
+// anyway or do not need it.
 func TestPagesMayReadAnswers(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../docs/headers.md")
@@ -42,7 +42,7 @@ func TestPagesMayReadAnswers(t *testing.T) {
 	if found < 25 {
 		t.Errorf("%d headers were found", found)
 	}
-	for _, name := range []string{"Accept-Ranges", "Content-Range"} { // which net/http sends
+	for _, name := range []string{"Accept-Ranges", "Content-Range"} { // sent by net/http
 		if !slices.Contains(exposed, name) {
 			t.Errorf("%s is not exposed", name)
 		}

@@ -12,8 +12,8 @@ import (
 
 const codePath = "bad_path"
 
-// pathGuard refuses paths that two programs could read differently, before anything is decided by path: what is guarded
-// is then what is routed.
+// pathGuard refuses paths that two programs could read differently, before other checks use the path. So the checked
+// path is the routed one.
 type pathGuard struct{ refuser Refuser }
 
 // Path returns a guard that refuses paths that two programs could read differently.
@@ -28,7 +28,7 @@ func (g pathGuard) Pass(x *Exchange) bool {
 	return false
 }
 
-// PathFault returns what is wrong with a request's target, or "". Only origin-form (RFC 9112 section 3.2.1) is served.
+// PathFault returns the fault of a request's target, or "". Only origin-form (RFC 9112 section 3.2.1) is accepted.
 func PathFault(r *http.Request) string {
 	if r.Method == http.MethodConnect || r.URL.IsAbs() || r.URL.Host != "" || !strings.HasPrefix(r.RequestURI, "/") {
 		return "it must begin with a slash, without scheme and host"
@@ -65,7 +65,7 @@ func segmentFault(raw string, last bool) string {
 	return ""
 }
 
-// stillEncoded reports whether decoding once more would give something else.
+// stillEncoded reports whether another decoding would change the segment.
 func stillEncoded(segment string) bool {
 	again, err := url.PathUnescape(segment)
 	return err == nil && again != segment

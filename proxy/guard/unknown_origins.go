@@ -8,27 +8,27 @@ import (
 )
 
 const (
-	strangersKept  = 256 // origins that are remembered: any number may be made up
-	strangerLength = 200 // of an origin that is logged
+	strangersKept  = 256 // bounds the remembered origins, since clients can invent any number
+	strangerLength = 200 // maximum length of a logged origin
 )
 
-// UnknownOrigins are the origins that were refused. Each is logged once: a browser tells its page "Failed to fetch" and
-// nothing of the reason. Safe for concurrent use.
+// UnknownOrigins are the refused origins. Each is logged once, because a browser reports only "Failed to fetch" to its
+// page. Safe for concurrent use.
 type UnknownOrigins struct {
 	seen *lru.Cache[string, struct{}]
 	log  *zap.Logger
 }
 
-// NewStrangers returns Strangers that log to log.
+// NewStrangers returns UnknownOrigins that log to log.
 func NewStrangers(log *zap.Logger) (*UnknownOrigins, error) {
 	seen, err := lru.New[string, struct{}](strangersKept)
 	return &UnknownOrigins{seen: seen, log: log}, err
 }
 
-// meet logs an origin that is met for the first time, with the line that lets it in.
+// meet logs a new origin, with the setting that allows it.
 func (s *UnknownOrigins) meet(origin string) {
 	if _, ok := pageHost(origin); !ok || len(origin) > strangerLength {
-		return // not a page's that could be let in
+		return // not a page that could be allowed
 	}
 	if known, _ := s.seen.ContainsOrAdd(origin, struct{}{}); known {
 		return

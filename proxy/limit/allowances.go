@@ -9,9 +9,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Allowances are what the configuration in force lets keys and tenants use. They ask nothing of anybody, so they are
-// there before the database, whose quotas they are, and before the Limiter, which counts in it. Safe for concurrent
-// use.
+// Allowances are the limits of keys and tenants in the current configuration. They depend on nothing, so they exist
+// before the database, which uses their quotas, and before the Limiter, which counts there. Safe for concurrent use.
 type Allowances struct {
 	mu     sync.Mutex
 	limits config.Limits
@@ -25,8 +24,7 @@ func NewAllowances(cfg *config.Config) *Allowances {
 	return a
 }
 
-// Reconfigure has another configuration count from now on. What was used of a rate that stays the same stays used, and
-// streams that are open stay open.
+// Reconfigure replaces the configuration. The use of an unchanged rate stays, and open streams stay open.
 func (a *Allowances) Reconfigure(cfg *config.Config) {
 	keys := map[string]config.Key{}
 	for _, k := range cfg.Auth.Keys {
@@ -37,7 +35,7 @@ func (a *Allowances) Reconfigure(cfg *config.Config) {
 	a.limits, a.keys = cfg.Limits, keys
 }
 
-// subjects are what a principal's use is counted for: its key, if that has limits, and its tenant.
+// subjects returns the subjects whose limits apply to a principal: its key, if that has limits, and its tenant.
 func (a *Allowances) subjects(who mapping.Principal) (list []subject) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -50,8 +48,7 @@ func (a *Allowances) subjects(who mapping.Principal) (list []subject) {
 	return list
 }
 
-// Quotas returns the quotas of a limit for what belongs to a key of a tenant, as quota.Allowed wants. None: it is not
-// bounded.
+// Quotas returns the quotas of a limit for objects of a key of a tenant. Without any there is no limit.
 func (a *Allowances) Quotas(limit, tenant, owner string) (list []tables.Quota) {
 	for _, s := range a.subjects(mapping.Principal{ID: owner, Tenant: tenant}) {
 		if most := quotaOf(s.Allowance, limit); most > 0 {
@@ -61,7 +58,7 @@ func (a *Allowances) Quotas(limit, tenant, owner string) (list []tables.Quota) {
 	return list
 }
 
-// quotaOf is how much may be kept; 0 is any number.
+// quotaOf returns the quota of a limit; 0 means none.
 func quotaOf(a config.Allowance, limit string) int64 {
 	switch limit {
 	case tables.QuotaThreads:
@@ -78,7 +75,7 @@ func quotaOf(a config.Allowance, limit string) int64 {
 	return 0
 }
 
-// HasQuotas reports whether anything that is kept is bounded at all.
+// HasQuotas reports whether there is any quota.
 func (a *Allowances) HasQuotas() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -10,11 +10,11 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// piece is how much of a body is read at once where its bytes are counted.
+// piece is the maximum size of a read of a counted body.
 const piece = 64 << 10
 
-// Body returns a request's body that counts for the rate of uploads. It is read no faster than that allows; one that
-// begins when nothing is left, or would have to wait for long, is refused with an error of class Limited.
+// Body returns a request's body that counts for the rate of uploads and is read no faster than that. It returns an
+// error of class Limited if the rate is used up. Reading fails with such an error if the wait would be long.
 func (l *Limiter) Body(ctx context.Context, body io.ReadCloser, who mapping.Principal) (io.ReadCloser, error) {
 	most, bounded := int64(piece), false
 	for _, s := range l.allowed.subjects(who) {
@@ -33,7 +33,7 @@ func (l *Limiter) Body(ctx context.Context, body io.ReadCloser, who mapping.Prin
 	return &paced{ReadCloser: body, l: l, ctx: ctx, who: who, most: int(most)}, nil
 }
 
-// paced is a body that is read no faster than a rate allows.
+// paced is a body that is read no faster than a rate.
 type paced struct {
 	io.ReadCloser
 	l    *Limiter
@@ -52,7 +52,7 @@ func (p *paced) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// count waits until n bytes more may have come, and refuses them where that takes long.
+// count waits until n more bytes are allowed, and returns an error if that takes long.
 func (p *paced) count(n int64) error {
 	for _, s := range p.l.allowed.subjects(p.who) {
 		r := s.rate(Upload)
@@ -67,9 +67,9 @@ func (p *paced) count(n int64) error {
 }
 
 const (
-	// patience is how long a piece of a body waits at the most before the request is refused.
+	// patience is the maximum wait for a piece of a body before the request is refused.
 	patience = 5 * time.Second
-	// lookAgain is how long it waits before the rate is asked again, which may have been changed.
+	// lookAgain is the interval at which the rate is read again, since it may have changed.
 	lookAgain = time.Second
 )
 

@@ -6,31 +6,31 @@ import (
 	"time"
 )
 
-// bucket is what is left of a rate. Safe for concurrent use.
+// bucket has the unused part of a rate. Safe for concurrent use.
 type bucket interface {
-	// take takes n, which is no more than the rate has in a span. wait, where it is not zero, is how long there will
-	// not be as many; then nothing was taken.
+	// take takes n, which is at most the rate's number per span. A non-zero wait is the time until that many are
+	// available; then nothing was taken.
 	take(ctx context.Context, n int64) (wait time.Duration, err error)
-	// giveBack adds n of those that were taken.
+	// giveBack returns n of those that were taken.
 	giveBack(ctx context.Context, n int64)
-	// left is how many could be taken at once.
+	// left returns how many could be taken at once.
 	left(ctx context.Context) (int64, error)
 }
 
-// local is a bucket of one process. It counts in time, as a Ledger does. What is refused takes nothing, and what is
-// given back is what was taken and no more, whatever others took meanwhile: a caller that is refused often, or has what
-// it took given back often, has neither less nor more for that.
+// local is a bucket of one process. It counts in time, as a Ledger does. A refused take changes nothing, and giveBack
+// returns exactly what was taken, whatever others did in between. So a caller with many refusals or returns has neither
+// less nor more.
 type local struct {
 	rate
 	mu   sync.Mutex
-	from time.Time // when the line began that has grown until now
+	from time.Time // the beginning of the line, which grows until now
 }
 
 func newLocal(r rate) *local {
 	return &local{rate: r, from: time.Now().Add(-r.span)}
 }
 
-// long is how long the line is by now, a span at most. With mu held.
+// long returns the current length of the line, at most a span. b.mu must be held.
 func (b *local) long() time.Duration {
 	now := time.Now()
 	if now.Sub(b.from) > b.span {
@@ -62,32 +62,32 @@ func (b *local) left(context.Context) (int64, error) {
 	return b.worth(b.long()), nil
 }
 
-// Ledger keeps rates for all bridges over one database. It counts in time: a rate of n in a span is a line that grows
-// as time passes, is never longer than the span, and loses span/n for each that is taken.
+// Ledger has the rates of all bridges over one database. It counts in time: a rate of n in a span is a line that grows
+// as time passes, up to the span, and loses span/n for each that is taken.
 type Ledger interface {
-	// TakeRate takes cost off the line called name. wait, where it is not zero, is how long it will be too short; then
-	// nothing was taken. A cost below zero gives back.
+	// TakeRate shortens the line called name by cost. A non-zero wait is the time until it is long enough; then it was
+	// not shortened. A negative cost lengthens it.
 	TakeRate(ctx context.Context, name string, cost, span time.Duration) (wait time.Duration, err error)
-	// RateLeft returns how long the line is.
+	// RateLeft returns the length of the line.
 	RateLeft(ctx context.Context, name string, span time.Duration) (time.Duration, error)
-	// Shared reports whether there can be other bridges. Without them nothing is asked of the ledger.
+	// Shared reports whether there can be other bridges. If not, the ledger is not used.
 	Shared() bool
 }
 
-// lotsASecond is how often a bridge asks the ledger at the most for a rate that is used up as fast as it grows. What a
-// bridge holds of a lot may come besides: a tenth of a second's worth.
+// lotsASecond bounds how often a bridge uses the ledger for a rate that is used up as fast as it grows. A bridge's
+// current lot may exceed the rate, by a tenth of a second's worth.
 const lotsASecond = 10
 
-// shared is a bucket of all bridges. It is taken from the ledger in lots, so that few requests wait for a statement.
+// shared is a bucket of all bridges. It takes lots from the ledger, so that few requests wait for a statement.
 type shared struct {
 	rate
 	name   string
 	ledger Ledger
 	lot    int64
 
-	mu    sync.Mutex // also while the ledger is asked: a caller in the meantime would ask the same
-	have  int64      // of the last lot
-	empty time.Time  // when one more can be had, by what the ledger said
+	mu    sync.Mutex // also held during a call of the ledger, so that others do not repeat it
+	have  int64      // rest of the last lot
+	empty time.Time  // when one more is available, according to the ledger
 }
 
 func newShared(name string, r rate, of Ledger) *shared {
@@ -106,7 +106,7 @@ func (b *shared) take(ctx context.Context, n int64) (time.Duration, error) {
 	return 0, nil
 }
 
-// fetch adds need at least to what the bridge has: a lot, or what there is room for.
+// fetch adds at least need to the bridge's share: a lot, or as much as there is.
 func (b *shared) fetch(ctx context.Context, need int64) (wait time.Duration, err error) {
 	if wait := time.Until(b.empty); wait > 0 && need == 1 {
 		return wait, nil
@@ -130,8 +130,8 @@ func (b *shared) fetch(ctx context.Context, need int64) (wait time.Duration, err
 	return wait, nil
 }
 
-// giveBack keeps a lot of what is given back at the most. The rest goes to the ledger: kept here, it would come besides
-// what the line grows by.
+// giveBack keeps at most a lot of what is returned. The rest returns to the ledger, since it would otherwise exceed the
+// growth of the line.
 func (b *shared) giveBack(ctx context.Context, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,7 +141,7 @@ func (b *shared) giveBack(ctx context.Context, n int64) {
 		keep = 0
 	}
 	if b.have > keep {
-		// What fails here is lost, and grows anew.
+		// A failure loses the rest, which grows again.
 		_, _ = b.ledger.TakeRate(ctx, b.name, -b.cost(b.have-keep), b.span)
 		b.have, b.empty = keep, time.Time{}
 	}

@@ -9,13 +9,13 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// keptBuckets bounds the memory of rates: 4 MB or so. The one that has not been seen for longest begins anew.
+// keptBuckets bounds the memory of rates to about 4 MB. The least recently used one starts again.
 const keptBuckets = 16384
 
-// Limiter knows what keys and tenants may use, and what they have used. Safe for concurrent use.
+// Limiter counts the use of limits. Safe for concurrent use.
 type Limiter struct {
 	allowed *Allowances
-	ledger  Ledger // nil: rates are of this process alone
+	ledger  Ledger // nil if rates are per process
 	refused func(limit, of string)
 
 	mu      sync.Mutex
@@ -23,13 +23,13 @@ type Limiter struct {
 	open    map[string]int // streams
 }
 
-// kept is a bucket with the rate that it was made for.
+// kept is a bucket and its rate.
 type kept struct {
 	rate
 	bucket
 }
 
-// New returns a Limiter of what is allowed. ledger may be nil. refused, which may be nil, is called at each refusal.
+// New returns a Limiter for allowed. ledger may be nil. refused, which may be nil, is called at each refusal.
 func New(allowed *Allowances, ledger Ledger, refused func(limit, of string)) (*Limiter, error) {
 	buckets, err := lru.New[string, kept](keptBuckets)
 	if err != nil {
@@ -41,8 +41,8 @@ func New(allowed *Allowances, ledger Ledger, refused func(limit, of string)) (*L
 	return &Limiter{allowed: allowed, ledger: ledger, refused: refused, buckets: buckets, open: map[string]int{}}, nil
 }
 
-// Take takes n of the principal's rate of a limit, or refuses with an error of class Limited. giveBack gives back as
-// many of them as were not needed, and is never nil.
+// Take takes n of the principal's rate of a limit, or returns an error of class Limited. giveBack returns unneeded
+// ones, and is never nil.
 func (l *Limiter) Take(ctx context.Context, who mapping.Principal, limit string, n int64) (giveBack func(n int64), err error) {
 	var taken []bucket
 	giveBack = func(n int64) {
@@ -63,7 +63,7 @@ func (l *Limiter) Take(ctx context.Context, who mapping.Principal, limit string,
 	return giveBack, nil
 }
 
-// takeOf returns where n were taken; nil: nothing bounds them.
+// takeOf returns the bucket from which n were taken, or nil if there is no limit.
 func (l *Limiter) takeOf(ctx context.Context, s subject, limit string, n int64) (bucket, error) {
 	r := s.rate(limit)
 	if r.n == 0 {
@@ -85,7 +85,7 @@ func (l *Limiter) takeOf(ctx context.Context, s subject, limit string, n int64) 
 	return b, nil
 }
 
-// bucketOf is where a rate is counted.
+// bucketOf returns the bucket of a rate.
 func (l *Limiter) bucketOf(s subject, limit string, r rate) bucket {
 	name := s.of + "/" + limit + "/" + s.name
 	l.mu.Lock()
@@ -129,13 +129,13 @@ func (l *Limiter) closeStream(names []string) {
 	}
 }
 
-// Request counts a request, or refuses it with an error of class Limited.
+// Request counts a request, or returns an error of class Limited.
 func (l *Limiter) Request(ctx context.Context, who mapping.Principal) error {
 	_, err := l.Take(ctx, who, Requests, 1)
 	return err
 }
 
-// Runs counts n runs that are to be made. giveBack is to be called with how many of them were not, and is never nil.
+// Runs counts n new runs. giveBack must be called with the number of those that were not created, and is never nil.
 func (l *Limiter) Runs(ctx context.Context, n int) (giveBack func(n int), err error) {
 	back, err := l.Take(ctx, mapping.PrincipalOf(ctx), Runs, int64(n))
 	return func(n int) { back(int64(n)) }, err

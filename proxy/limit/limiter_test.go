@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// ofKey is a Limiter of one key, "bound" of tenant "acme".
+// ofKey returns a Limiter of one key, "bound" of tenant "acme".
 func ofKey(t *testing.T, most config.Allowance, ledger Ledger) (*Limiter, mapping.Principal) {
 	t.Helper()
 	cfg := &config.Config{}
@@ -26,10 +26,10 @@ func ofKey(t *testing.T, most config.Allowance, ledger Ledger) (*Limiter, mappin
 	return l, mapping.Principal{ID: "bound", Tenant: "acme"}
 }
 
-// account is a Ledger as the database keeps it.
+// account is a Ledger like the database's.
 type account struct {
 	mu    sync.Mutex
-	used  map[string]time.Time // up to when each line is used up
+	used  map[string]time.Time // time up to which each line is used up
 	asked int
 	away  error
 }
@@ -62,19 +62,19 @@ func (a *account) RateLeft(_ context.Context, name string, span time.Duration) (
 	return min(span, time.Since(a.used[name])), nil
 }
 
-// kinds are the two ways in which rates are kept.
+// kinds are the two implementations of rates.
 func kinds() map[string]Ledger { return map[string]Ledger{"in memory": nil, "shared": newAccount()} }
 
-// step is what is asked of a rate at a time.
+// step is one use of a rate.
 type step struct {
-	after    time.Duration // the step before
+	after    time.Duration // the previous step
 	take     int64
 	giveBack int64         // of those just taken
-	wait     time.Duration // it is refused, and this is when it may come again
+	wait     time.Duration // it is refused, with this time to wait
 }
 
-// TestRates: a whole span's worth may come at once, more as time passes, and no more than a span's worth is ever saved
-// up. What is given back may be taken again, as much as it was.
+// TestRates checks that a whole span's worth is available at once, that more becomes available as time passes, and that
+// no more than a span's worth is saved up. Returned ones can be taken again exactly.
 func TestRates(t *testing.T) {
 	t.Parallel()
 	const s = time.Second
@@ -112,8 +112,8 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// TestRatesOfManyAtOnce: of a hundred that ask again and again, as many get through as the rate allows, and a caller
-// that is refused often has no less later. What is given back while others ask makes no more of it.
+// TestRatesOfManyAtOnce checks that, of a hundred repeated callers, as many succeed as the rate allows, and that
+// refusals reduce nothing. Concurrent returns add nothing.
 func TestRatesOfManyAtOnce(t *testing.T) {
 	t.Parallel()
 	for kind, ledger := range kinds() {
@@ -158,7 +158,7 @@ func TestRatesOfManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestLotsOfTheLedger: the ledger is asked seldom, and not at all while it has said that there is nothing.
+// TestLotsOfTheLedger checks that the ledger is used seldom, and not at all while it is known to be empty.
 func TestLotsOfTheLedger(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -186,8 +186,8 @@ func TestLotsOfTheLedger(t *testing.T) {
 	})
 }
 
-// TestWhoseLimits: a key has those of its own and those of its tenant, a key of the same id of another tenant only the
-// latter; what one of them refuses, the other has not counted.
+// TestWhoseLimits checks that a key has its own limits and those of its tenant, and that a key with the same id in
+// another tenant only has the latter. A refusal by one does not count for the other.
 func TestWhoseLimits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestWhoseLimits(t *testing.T) {
 		for _, tt := range []struct {
 			who   mapping.Principal
 			n     int64
-			place string // what refuses; "": it is allowed
+			place string // the key of the limit that refuses; "" if it is allowed
 		}{
 			{mapping.Principal{ID: "bound", Tenant: "acme"}, 4, "limits.tenant.runs"},
 			{mapping.Principal{ID: "bound", Tenant: "acme"}, 2, ""},
@@ -230,7 +230,7 @@ func TestWhoseLimits(t *testing.T) {
 	})
 }
 
-// TestOpenStreamsAreCounted: as many are open at once as may be, and to end one twice makes no room.
+// TestOpenStreamsAreCounted checks the number of open streams, and that ending one twice frees one.
 func TestOpenStreamsAreCounted(t *testing.T) {
 	t.Parallel()
 	l, who := ofKey(t, config.Allowance{Streams: 10}, nil)

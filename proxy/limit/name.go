@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// The limits besides those that tables.Quotas counts, as the configuration calls them.
+// The limits besides those of tables.Quotas, as the configuration names them.
 const (
 	Requests = "requests"
 	Runs     = "runs"
@@ -23,13 +23,13 @@ func Names() []string {
 	return []string{Requests, Runs, Streams, Upload, tables.QuotaThreads, tables.QuotaCrons, tables.QuotaItems, tables.QuotaFiles, tables.QuotaDisk}
 }
 
-// subject is a key or a tenant with what it may use.
+// subject is a key or a tenant with its allowance.
 type subject struct {
 	of, name string
 	config.Allowance
 }
 
-// String returns the subject as refusals name it.
+// String returns the subject for messages.
 func (s subject) String() string {
 	if s.of == tables.QuotaOfTenant && s.name == "" {
 		return "The tenant without a name"
@@ -37,7 +37,7 @@ func (s subject) String() string {
 	return fmt.Sprintf("%s %q", map[string]string{tables.QuotaOfKey: "Key", tables.QuotaOfTenant: "Tenant"}[s.of], s.name)
 }
 
-// place is where the limit is written.
+// place returns the configuration key of the limit.
 func (s subject) place(limit string) string {
 	if s.of == tables.QuotaOfKey {
 		return "auth.keys[].limits." + limit
@@ -45,18 +45,18 @@ func (s subject) place(limit string) string {
 	return "limits.tenant." + limit + ", or that of limits.tenants"
 }
 
-// rate is n in a span; n is 0 where there is no bound.
+// rate is n per span. n is 0 for no limit.
 type rate struct {
 	n    int64
 	span time.Duration
 }
 
-// cost is how long the rate takes to grow by k.
+// cost returns how long the rate takes to grow by k.
 func (r rate) cost(k int64) time.Duration {
 	return time.Duration(float64(r.span) * float64(k) / float64(r.n))
 }
 
-// worth is how many the rate grows by in a time.
+// worth returns the growth of the rate in a time.
 func (r rate) worth(long time.Duration) int64 {
 	return int64(float64(r.n) * float64(long) / float64(r.span))
 }
@@ -73,7 +73,7 @@ func (s subject) rate(limit string) (r rate) {
 	return r
 }
 
-// nouns are what rates count, for people.
+// nouns name the counted objects for people.
 var nouns = map[string]string{Requests: "requests", Runs: "runs", Upload: "bytes of bodies"}
 
 func (s subject) overRate(limit string, r rate, wait time.Duration) error {
@@ -96,7 +96,7 @@ func (s subject) overStreams() error {
 	return &Refused{Limit: Streams, Of: s.of, err: e}
 }
 
-// code is that of refusals.
+// code returns the code of refusals.
 func code(limit string) string { return "limit_" + limit }
 
 func seconds(d time.Duration) int { return max(1, int(math.Ceil(d.Seconds()))) }
@@ -113,7 +113,7 @@ func spanName(d time.Duration) string {
 	return "a day"
 }
 
-// Refused is what a limit refuses: a *mapping.Error of class Limited that knows its limit.
+// Refused is a refusal because of a limit: a *mapping.Error of class Limited with its limit.
 type Refused struct {
 	Limit, Of string
 	err       error

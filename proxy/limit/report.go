@@ -7,13 +7,13 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Counter counts what quotas bound.
+// Counter counts the objects of quotas.
 type Counter interface {
-	// Usage returns how much a key, or a whole tenant, has of what a limit counts.
+	// Usage returns the current use of a limit by a key, or a whole tenant.
 	Usage(ctx context.Context, limit, of string, who mapping.Principal) (int64, error)
 }
 
-// Report returns the limits of the principal with what is used of them, those of its key first.
+// Report returns the limits of the principal with their use, those of its key first.
 func (l *Limiter) Report(ctx context.Context, who mapping.Principal, count Counter) ([]adapter.Limit, error) {
 	list := []adapter.Limit{}
 	for _, s := range l.allowed.subjects(who) {

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Access is what an agent may do with the store by itself and, with memory.store_url, where it is and what opens it.
+// Access describes an agent's own access to the store. With memory.store_url it includes the address and a token.
 type Access struct {
 	URL        string     `json:"url,omitempty"`
 	Token      Token      `json:"token,omitempty"`
@@ -15,15 +15,15 @@ type Access struct {
 	Writes     bool       `json:"writes"`
 }
 
-// Whose says what a token is given to.
+// Whose is the holder of a token.
 type Whose int
 
 const (
-	OfRun  Whose = iota // the token is that of one run
-	OfTask              // the agent is told once for several runs of a task
+	OfRun  Whose = iota // the token is for one run
+	OfTask              // the agent receives one token for several runs of a task
 )
 
-// Access returns what the agent of a run may do with the store by itself; nil: nothing.
+// Access returns the store access of a run's agent, or nil for none.
 func (m *Memory) Access(ctx context.Context, s Scope, whose Whose) (*Access, error) {
 	who := m.principal(s)
 	if len(who.Namespaces) == 0 || s.Config.StoreURL == "" && !s.Config.AllowWrites {
@@ -44,9 +44,9 @@ func (m *Memory) Access(ctx context.Context, s Scope, whose Whose) (*Access, err
 	return access, err
 }
 
-// Granted returns the principal that a token stands for: it may use the store alone, in the namespaces of the agent's
-// memory, which configOf returns. ok is false for any other text, and for a token that was not signed here. The error
-// is of class Unauthorized when the run has ended.
+// Granted returns the principal of a token. It may only use the store, in the namespaces of the agent's memory, which
+// configOf returns. ok is false for any other text, and for a token that was not signed here. An error is of class
+// Unauthorized if the run has ended.
 func (m *Memory) Granted(ctx context.Context, token string, configOf func(*mapping.Run) (config.Memory, bool)) (who mapping.Principal, ok bool, err error) {
 	of, ok, err := m.signer.read(ctx, token)
 	if err == nil && ok {
@@ -55,10 +55,10 @@ func (m *Memory) Granted(ctx context.Context, token string, configOf func(*mappi
 	return who, ok, err
 }
 
-// errEnded says too little to tell a run that has ended from one that was deleted.
+// errEnded does not reveal whether a run has ended or was deleted.
 var errEnded = mapping.Errorf(mapping.Unauthorized, "unauthorized", "The token is that of a run that has ended, and is good no more.")
 
-// holder is the run that works by a grant at the moment.
+// holder returns the active run of a grant.
 func (m *Memory) holder(ctx context.Context, of grant, configOf func(*mapping.Run) (config.Memory, bool)) (who mapping.Principal, err error) {
 	q := mapping.RunQuery{ThreadID: of.Thread, TaskID: of.Task, Status: []mapping.RunStatus{mapping.RunRunning}}
 	active, err := m.runs.List(ctx, q)

@@ -1,15 +1,14 @@
-// Package memory is the long-term store as agents use it: what a run's agent is told of it (Recall), what the agent
-// writes down by a step (Remember), and what the agent may do there by itself (Access, Granted). The engine and, by the
-// engine, the service and the guards call it. It knows no agent and no HTTP, and executes no run.
+// Package memory gives agents access to the long-term store: the items that a run's agent receives (Recall), the items
+// that it writes with a step (Remember), and its own access to the store (Access, Granted). The engine calls it, and
+// through the engine the service and the guards do. It knows no agent and no HTTP, and executes no run.
 //
-// What an agent is told is a search under a principal of its own (Scope): the tenant of the run, and as Namespaces the
-// templates of memory.namespaces that the run fills in, cut to what the key that made the run may reach. So recall
-// scores all of them as one corpus, and what an agent asks to be remembered is checked where every other write is.
+// Recall is a search under a separate principal (Scope): the run's tenant, and as Namespaces the templates of
+// memory.namespaces with the run's values, limited to those of the key that created the run. So Recall scores all of
+// them as one corpus, and an agent's writes are checked like every other write.
 //
-// A token for the store is signed and kept nowhere. It names the run, or the task of an agent that is told once for
-// several runs, and its principal is read at each use: there is none, unless the database has the run at work. So the
-// commit that ends a run revokes the token, on all bridges, and a crash neither revokes it early nor leaves it behind.
-// The key of the signature is a row of secrets, made by the first bridge that needs one. The guards let such a
-// principal (mapping.RightStore) pass only to the paths that a dialect names as those of the store
-// (adapter.Dialect.Store).
+// A token for the store is signed and not stored. It names the run, or the task for an agent with one token for several
+// runs. Its principal is determined at each use, and only exists while the run is active in the database. So the commit
+// that ends a run revokes the token on all bridges, and a crash neither revokes it early nor leaves it behind. The key
+// of the signature is a row of secrets, created by the first bridge that needs one. The guards only let such a
+// principal (mapping.RightStore) use the store paths of a dialect (adapter.Dialect.Store).
 package memory

@@ -20,20 +20,20 @@ type Memory struct {
 	signer  signer
 }
 
-// New returns a Memory over the parts of a store. auth returns the callers in force.
+// New returns a Memory over the parts of a store. auth returns the current callers.
 func New(items *item.Table, threads *store.Threads, runs *store.Runs, secrets *store.Secrets, auth func() config.Auth) *Memory {
 	return &Memory{items: items, threads: threads, runs: runs, auth: auth, signer: signer{secrets: secrets}}
 }
 
-// Scope is a run whose agent uses the store, which may still have to be made.
+// Scope is a run whose agent uses the store. The run may not be stored yet.
 type Scope struct {
 	Config   config.Memory // the agent's
 	Run      *mapping.Run
 	Metadata json.RawMessage // of the run's thread
 }
 
-// principal is the agent at the store: it reaches the namespaces of its memory, as far as the key that made the run
-// does.
+// principal returns the agent's principal in the store. It may use the namespaces of its memory that the key of the
+// run's caller may use.
 func (m *Memory) principal(s Scope) mapping.Principal {
 	who := mapping.Principal{ID: s.Run.Owner, Tenant: s.Run.Tenant, Namespaces: [][]string{}, ReadOnly: !s.Config.AllowWrites}
 	if len(s.Config.Namespaces) == 0 {
@@ -49,8 +49,8 @@ func (m *Memory) principal(s Scope) mapping.Principal {
 	return who
 }
 
-// maker is the key that made a run, as it is configured now. One that is not there any more reaches nothing; without
-// keys no caller is confined.
+// maker returns the current principal of the key that created a run. A key that no longer exists may use nothing.
+// Without keys no caller is limited.
 func (m *Memory) maker(r *mapping.Run) mapping.Principal {
 	callers := m.auth()
 	switch who, known := callers.Principal(r.Owner, r.Tenant, time.Now()); {

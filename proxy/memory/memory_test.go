@@ -18,7 +18,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// harness is a memory over a database of its own, with the callers that auth has.
+// harness is a Memory over a database, with the callers of auth.
 type harness struct {
 	*memory.Memory
 	t    *testing.T
@@ -52,7 +52,7 @@ func (b *harness) keep(tenant, value string, paths ...string) {
 	}
 }
 
-// recalled are the items that a scope is told, as "namespace/key".
+// recalled returns the items for a scope, as "namespace/key".
 func (b *harness) recalled(s memory.Scope) (paths []string, cut bool) {
 	b.t.Helper()
 	got, err := b.Recall(b.t.Context(), s, "")
@@ -65,7 +65,7 @@ func (b *harness) recalled(s memory.Scope) (paths []string, cut bool) {
 	return paths, got.Cut
 }
 
-// run is one at work, on a thread with metadata.
+// run starts a run on a thread with metadata.
 func (b *harness) run(r mapping.Run, metadata string) (memory.Scope, *store.CreateRunResult) {
 	b.t.Helper()
 	r.ID, r.ThreadID, r.Agent = mapping.NewID(), mapping.NewID(), "a"
@@ -79,7 +79,7 @@ func (b *harness) run(r mapping.Run, metadata string) (memory.Scope, *store.Crea
 	return memory.Scope{Run: &created.Run, Metadata: json.RawMessage(metadata)}, created
 }
 
-// end ends a run that run made.
+// end ends a run that was started with run.
 func (b *harness) end(c *store.CreateRunResult) {
 	b.t.Helper()
 	out := mapping.Outcome{Status: mapping.RunSuccess}
@@ -146,7 +146,7 @@ func TestWhatIsToldFitsIntoTheBudget(t *testing.T) {
 	}
 }
 
-// An item is one line of a prompt, whatever its names and its value hold, so that it cannot pass for another part.
+// An item is one line of a prompt, whatever its names and its value contain, so that it cannot imitate another part.
 func TestAnItemIsOneLineOfAPrompt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -237,7 +237,7 @@ func TestATokenIsGoodWhileItsRunIsAtWork(t *testing.T) {
 	}
 }
 
-// refused fails where a token that was signed here is good, or is taken for another text.
+// refused fails if a token that was signed here is accepted, or not recognised.
 func (b *harness) refused(what, token string, configOf func(*mapping.Run) (config.Memory, bool)) {
 	b.t.Helper()
 	who, ok, err := b.Granted(b.t.Context(), token, configOf)

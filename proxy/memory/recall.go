@@ -14,14 +14,14 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
-// remembered bounds the items that are told for each entry of memory.namespaces.
+// remembered bounds the items for each entry of memory.namespaces.
 const remembered = 100
 
-// Recalled is what an agent is told of the long-term store for a run, the newest first, or with memory.max_items what
-// matches its words best.
+// Recalled has the items of the long-term store for a run's agent, newest first, or with memory.max_items those that
+// match its input best.
 type Recalled struct {
 	Items []Item
-	Cut   bool // there were more, or some that did not fit into memory.max_bytes
+	Cut   bool // there were more, or some exceeded memory.max_bytes
 }
 
 // Item is an item of the long-term store as an agent is told it.
@@ -31,12 +31,12 @@ type Item struct {
 	Value     json.RawMessage `json:"value"`
 }
 
-// line is the item as a prompt has it: one line, whatever its writer put into it.
+// line returns the item as one line of a prompt, whatever it contains.
 func (r Item) line() string {
 	return visible(strings.Join(r.Namespace, "/")+"/"+r.Key) + ": " + oneLine.Replace(string(r.Value))
 }
 
-// visible escapes what ends a line and all other control characters.
+// visible escapes line breaks and all other control characters.
 func visible(name string) string {
 	var out strings.Builder
 	for _, r := range name {
@@ -49,11 +49,10 @@ func visible(name string) string {
 	return out.String()
 }
 
-// oneLine takes the ends of lines out of JSON: between its tokens they mean nothing, and in its strings they have
-// escapes.
+// oneLine replaces line breaks in JSON: between tokens they have no meaning, and in strings they can be escaped.
 var oneLine = strings.NewReplacer("\r", " ", "\n", " ", "\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)
 
-// Lines returns what was recalled as a prompt has it.
+// Lines returns the items as lines of a prompt.
 func (r Recalled) Lines() []string {
 	lines := make([]string, len(r.Items))
 	for i, it := range r.Items {
@@ -62,7 +61,7 @@ func (r Recalled) Lines() []string {
 	return lines
 }
 
-// Names returns those of the items.
+// Names returns the names of the items.
 func (r Recalled) Names() (list []mapping.ItemName) {
 	for _, it := range r.Items {
 		list = append(list, mapping.ItemName{Namespace: it.Namespace, Key: it.Key})
@@ -70,8 +69,8 @@ func (r Recalled) Names() (list []mapping.ItemName) {
 	return list
 }
 
-// Recall reads what the scope has of the store. words are those of the run's request, without which memory.max_items
-// takes the newest.
+// Recall reads the items of the scope. words is the text of the run's request. Without it, memory.max_items selects the
+// newest.
 func (m *Memory) Recall(ctx context.Context, s Scope, words string) (Recalled, error) {
 	cfg, who := s.Config, m.principal(s)
 	if len(who.Namespaces) == 0 {
@@ -89,8 +88,8 @@ func (m *Memory) Recall(ctx context.Context, s Scope, words string) (Recalled, e
 
 func inWords(r rune) bool { return unicode.In(r, unicode.L, unicode.N) }
 
-// recall takes what fits into the budget of what a query finds, up to the first that does not. One that no budget would
-// have room for does not keep those after it from being told.
+// recall returns the results of a query that fit into the budget, up to the first that does not. An item that exceeds
+// the whole budget is skipped.
 func (m *Memory) recall(ctx context.Context, q item.Query, cfg config.Memory) (got Recalled, err error) {
 	budget := cmp.Or(int(cfg.MaxBytes), rule.PromptBudget)
 	room := budget

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
-// Remember stores what a step asked to be remembered (memory.allow_writes), all of it or nothing. An error says that
-// what the agent wrote cannot be stored, or lies outside of its namespaces: the step itself was good.
+// Remember stores the items that a step writes (memory.allow_writes), all of them or none. An error means that they are
+// invalid, or outside of the agent's namespaces; the step itself is valid.
 func (m *Memory) Remember(ctx context.Context, s Scope, step *mapping.Event) error {
 	_, additional := rule.StepSaid(step)
 	writes, err := rule.MemoryWrites(additional)

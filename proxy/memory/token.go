@@ -16,17 +16,17 @@ import (
 
 const grantPrefix = credential.RunTokenPrefix
 
-// Token opens the store for the agent of one execution; "": it was given none. It is good as long as the database has
-// its run at work, on every bridge over it and after a crash, and not a moment longer.
+// Token gives the agent of one execution access to the store, or "" if it has none. It is valid while its run is active
+// in the database, on every bridge over it and after a crash.
 type Token string
 
-// signer makes and reads tokens, which it keeps nowhere. Safe for concurrent use.
+// signer creates and reads tokens without storing them. Safe for concurrent use.
 type signer struct {
 	secrets *store.Secrets
-	known   atomic.Pointer[[]byte] // the key of the database; nil: not read yet
+	known   atomic.Pointer[[]byte] // the key of the database; nil until it is read
 }
 
-// grant names what a token is for: a run or, of an agent that is told once for several runs of a task, the task.
+// grant names the run of a token or, for an agent with one token for several runs, the task.
 type grant struct {
 	Tenant string `json:"tenant,omitempty"`
 	Thread string `json:"thread"`
@@ -54,7 +54,7 @@ func (g *signer) sign(ctx context.Context, text string) ([]byte, error) {
 	return mac.Sum(nil), nil
 }
 
-// key reads the key of the database once. Callers that come together each read it, as each has a time of its own.
+// key reads the key of the database once. Concurrent callers each read it, because their contexts differ.
 func (g *signer) key(ctx context.Context) ([]byte, error) {
 	if key := g.known.Load(); key != nil {
 		return *key, nil
@@ -82,8 +82,8 @@ func (g *signer) read(ctx context.Context, token string) (of grant, ok bool, err
 	return of, ok, nil
 }
 
-// HideIn takes tokens of runs out of what the agent said, as it may show its own configuration, which clients read and
-// which is kept after the run.
+// HideIn removes tokens of runs from the agent's output. An agent may print its own configuration, and clients read the
+// output after the run.
 func (t Token) HideIn(ev *mapping.Event) {
 	t.hide(&ev.Data)
 	t.hideInQuestions(ev.Head.Interrupts)
@@ -97,7 +97,7 @@ func (t Token) HideIn(ev *mapping.Event) {
 	}
 }
 
-// HideAtEnd is HideIn of how the run ended.
+// HideAtEnd is HideIn for the outcome of the run.
 func (t Token) HideAtEnd(end *mapping.Outcome) {
 	t.hideInQuestions(end.Interrupts)
 	if f := end.Fault; f != nil && t != "" {

@@ -9,23 +9,22 @@ import (
 )
 
 const (
-	// backlogTime bounds what a scrape waits for the counts.
+	// backlogTime bounds how long a scrape waits for the counts.
 	backlogTime = time.Second
-	// backlogRest is how many times as long as they took the counts are kept: scrapes, however many there are, cost the
-	// database a twentieth of one connection's time at most.
+	// backlogRest is the time for which counts are reused, as a multiple of their duration. So scrapes use at most a
+	// twentieth of one connection's time.
 	backlogRest = 20
 )
 
-// Backlog counts the runs and webhooks in the database that have not ended, and the items that are not found by all
-// that they mean.
+// Backlog counts the runs and webhooks in the database that have not ended, and the items without up-to-date vectors.
 type Backlog struct {
 	Runs          []RunCount
-	Webhooks      int // that are to be delivered
-	ItemsWaiting  int // for their vectors to be made
-	ItemsSetAside int // since the embeddings endpoint refuses them
+	Webhooks      int // to be delivered
+	ItemsWaiting  int // for their vectors
+	ItemsSetAside int // because the embeddings endpoint refuses them
 }
 
-// RunCount is how many runs of an agent are in a state: queued, running or parked.
+// RunCount is the number of an agent's runs in a state: queued, running or parked.
 type RunCount struct {
 	Agent, State string
 	Runs         int
@@ -33,7 +32,7 @@ type RunCount struct {
 
 var states = []string{"queued", "running", "parked"}
 
-// backlog asks at a scrape what there is. Safe for concurrent use.
+// backlog collects the counts for a scrape. Safe for concurrent use.
 type backlog struct {
 	runs, webhooks *prometheus.Desc
 	items          *prometheus.Desc
@@ -42,11 +41,11 @@ type backlog struct {
 
 	mu   sync.Mutex
 	last Backlog
-	kept time.Time // until when last is told
+	kept time.Time // until when the counts are reused
 }
 
-// Backlog shows what count says at a scrape, and 0 for agents and states that it does not name. The gauges are missing
-// where count fails or takes longer than a second. Call it once.
+// Backlog registers gauges for the counts that count returns at a scrape, and 0 for agents and states without one. The
+// gauges are missing if count fails or takes longer than a second. It must be called at most once.
 func (m *Metrics) Backlog(agents func() []string, count func(context.Context) (Backlog, error)) {
 	if m == nil {
 		return
@@ -86,7 +85,7 @@ func (b *backlog) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstMetric(b.items, prometheus.GaugeValue, float64(found.ItemsSetAside), "set_aside")
 }
 
-// countRuns counts, unless that was done a moment ago. Scrapes that come together share a count.
+// countRuns counts, unless the last counts are recent. Concurrent scrapes share a count.
 func (b *backlog) countRuns() (Backlog, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

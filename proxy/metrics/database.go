@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// databaseMetrics are about what is written to the database.
+// databaseMetrics are about writes to the database.
 type databaseMetrics struct {
 	commits    prometheus.Histogram
 	operations prometheus.Histogram
@@ -23,7 +23,7 @@ func (m databaseMetrics) all() []prometheus.Collector {
 	return []prometheus.Collector{m.commits, m.operations}
 }
 
-// Committed counts a transaction with the operations that it took.
+// Committed counts a transaction and its operations.
 func (m *Metrics) Committed(operations int, took time.Duration) {
 	if m != nil {
 		m.commits.Observe(took.Seconds())
@@ -31,15 +31,16 @@ func (m *Metrics) Committed(operations int, took time.Duration) {
 	}
 }
 
-// DatabaseLog shows what size says, at each scrape: the bytes of SQLite's write-ahead log. Call it once.
+// DatabaseLog registers a gauge for the bytes of SQLite's write-ahead log, which size returns. It must be called at
+// most once.
 func (m *Metrics) DatabaseLog(size func() int64) {
 	if m != nil {
 		m.asked("database_log_bytes", "Size of SQLite's write-ahead log. It grows while another program reads the database.", func() float64 { return float64(size()) })
 	}
 }
 
-// DatabaseSize shows what size says, at each scrape: the bytes of SQLite's file, which may grow to a limit; 0 for none.
-// Call it once.
+// DatabaseSize registers gauges for the bytes of SQLite's file, which size returns, and its limit, 0 for none. It must
+// be called at most once.
 func (m *Metrics) DatabaseSize(limit int64, size func() int64) {
 	if m == nil {
 		return
@@ -48,8 +49,8 @@ func (m *Metrics) DatabaseSize(limit int64, size func() int64) {
 	m.asked("database_limit_bytes", "What the SQLite file may grow to (limits.database); 0: what the disk holds.", func() float64 { return float64(limit) })
 }
 
-// DatabaseFull shows what full says, at each scrape: whether the newest write was refused for want of room. Call it
-// once.
+// DatabaseFull registers a gauge for whether the newest write was refused for lack of space, which full reports. It
+// must be called at most once.
 func (m *Metrics) DatabaseFull(full func() bool) {
 	if m == nil {
 		return

@@ -2,8 +2,8 @@ package metrics
 
 import "sync"
 
-// mostCodes is how many codes of errors are told apart. The program has fewer; a code that came from elsewhere must not
-// make a time series for each of its values.
+// mostCodes bounds the number of error codes. The program has fewer, but codes from elsewhere must not create a time
+// series for each value.
 const mostCodes = 200
 
 // few bounds the values of a label. Safe for concurrent use.
@@ -14,7 +14,7 @@ type few struct {
 
 func newFew() *few { return &few{seen: map[string]bool{}} }
 
-// label is the value, or "other" when there are too many already.
+// label returns the value, or "other" if there are too many.
 func (f *few) label(value string) string {
 	f.mu.RLock()
 	known, full := f.seen[value], len(f.seen) >= mostCodes

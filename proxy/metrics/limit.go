@@ -2,7 +2,7 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// limitMetrics are about what keys and tenants may use.
+// limitMetrics are about the limits of keys and tenants.
 type limitMetrics struct {
 	refusals *prometheus.CounterVec
 	audited  prometheus.Counter
@@ -23,7 +23,7 @@ func (m *Metrics) AuditLost() {
 	}
 }
 
-// Limited counts what was refused for a limit of a key or a tenant.
+// Limited counts a refusal because of a limit of a key or a tenant.
 func (m *Metrics) Limited(limit, of string) {
 	if m != nil {
 		m.refusals.WithLabelValues(limit, of).Inc()

@@ -1,9 +1,9 @@
-// Package metrics counts the bridge's work, for Prometheus. It is a leaf: the guards, the engine's meter, package
-// passthrough and the sender of webhooks call it, and it knows none of them. It decides nothing.
+// Package metrics counts the bridge's work for Prometheus. The guards, the engine's meter, package passthrough and the
+// sender of webhooks call it. It imports none of them and decides nothing.
 //
-// No label ever holds the id of a thread, run, task or user: their number has no bound, and they are private.
+// No label has the id of a thread, run, task or user, because their number is unbounded and they are private.
 //
-// docs/metrics.md lists all metrics; a test holds it to what a bridge shows.
+// docs/metrics.md lists all metrics; a test compares it with a running bridge.
 package metrics
 
 import (
@@ -14,8 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics are the bridge's counters, in a registry of their own. Safe for concurrent use. A nil *Metrics counts
-// nothing.
+// Metrics are the bridge's counters, in a separate registry. Safe for concurrent use. A nil *Metrics counts nothing.
 type Metrics struct {
 	registry *prometheus.Registry
 	requestMetrics
@@ -28,13 +27,13 @@ type Metrics struct {
 
 // Bucket bounds in seconds.
 var (
-	// latencies: from an answer out of memory to a step that a model thinks about.
+	// latencies range from an answer out of memory to a step for which a model thinks.
 	latencies = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 600}
-	// moments: what takes no longer than a disk and a connection do.
+	// moments are the durations of a disk and a connection.
 	moments = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 )
 
-// New returns Metrics that also report on the process and the Go runtime.
+// New returns Metrics that include those of the process and the Go runtime.
 func New() *Metrics {
 	m := &Metrics{
 		registry:        prometheus.NewRegistry(),
@@ -55,7 +54,7 @@ func New() *Metrics {
 	return m
 }
 
-// namespace begins the names of all metrics but those of the process and the Go runtime.
+// namespace begins the names of all metrics except those of the process and the Go runtime.
 const namespace = "apbridge"
 
 func counter(name, help string) prometheus.Counter {
@@ -82,17 +81,17 @@ func histograms(name, help string, bounds []float64, labels ...string) *promethe
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: bounds}, labels)
 }
 
-// asked registers a gauge whose value is asked for at each scrape.
+// asked registers a gauge whose value is computed at each scrape.
 func (m *Metrics) asked(name, help string, value func() float64) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, value))
 }
 
-// Handler returns a handler that serves the metrics in Prometheus' text format.
+// Handler returns a handler for the metrics in Prometheus' text format.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
 }
 
-// Built shows what the program was built from. Call it once.
+// Built registers the version of the program. It must be called at most once.
 func (m *Metrics) Built(version, revision, goVersion string) {
 	if m != nil {
 		info := gauges("build_info", "1, with what the program was built from.", "version", "revision", "goversion")

@@ -115,7 +115,7 @@ func TestNilMetricsCountNothing(t *testing.T) {
 	m.DatabaseLog(nil)
 }
 
-// A database that is away takes the gauges of what it holds away, and nothing else.
+// If the database is unreachable, only the gauges of its contents are missing.
 func TestABacklogThatCannotBeCounted(t *testing.T) {
 	t.Parallel()
 	m := New()
@@ -128,7 +128,7 @@ func TestABacklogThatCannotBeCounted(t *testing.T) {
 	}
 }
 
-// Scrapes that follow each other closely do not have the database counted each time.
+// Frequent scrapes do not count in the database each time.
 func TestABacklogIsCountedSeldom(t *testing.T) {
 	t.Parallel()
 	counted := 0
@@ -143,7 +143,7 @@ func TestABacklogIsCountedSeldom(t *testing.T) {
 	}
 }
 
-// A label's values have a bound, wherever they come from.
+// The number of a label's values is bounded.
 func TestCodesAreFew(t *testing.T) {
 	t.Parallel()
 	m := New()

@@ -2,11 +2,11 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Reloads are the metrics of configurations that are read while the bridge serves.
+// Reloads are the metrics of configuration reloads.
 type Reloads struct{ success, at prometheus.Gauge }
 
-// Reloads returns gauges that show whether the configuration that was read last is in force, and since when one is. The
-// one of the start is. Call it once. A nil *Reloads counts nothing.
+// Reloads returns gauges for whether the newest configuration is in force, and since when. The initial one is. It must
+// be called at most once. A nil *Reloads counts nothing.
 func (m *Metrics) Reloads() *Reloads {
 	if m == nil {
 		return nil
@@ -20,7 +20,7 @@ func (m *Metrics) Reloads() *Reloads {
 	return r
 }
 
-// Reloaded notes a configuration that was read: whether it is in force now.
+// Reloaded records a configuration that was read. ok means that it is in force now.
 func (r *Reloads) Reloaded(ok bool) {
 	if r == nil {
 		return

@@ -46,7 +46,7 @@ func (m requestMetrics) all() []prometheus.Collector {
 
 // Request is one answered HTTP request.
 type Request struct {
-	Dialect  string // whose path it was
+	Dialect  string // of the path
 	Route    string // the template that matched, never the path itself
 	Method   string
 	Status   int
@@ -83,35 +83,35 @@ func (m *Metrics) Streams(transport string, n int) {
 	}
 }
 
-// EventTold notes how long after its commit a reader was told of an event.
+// EventTold records the time between a commit and the delivery of its event to a reader.
 func (m *Metrics) EventTold(lag time.Duration) {
 	if m != nil {
 		m.lag.Observe(lag.Seconds())
 	}
 }
 
-// Failed counts a request that was answered with an error, by whose path it was.
+// Failed counts a request with an error, by the dialect of its path.
 func (m *Metrics) Failed(dialect, code string) {
 	if m != nil {
 		m.errors.WithLabelValues(dialect, m.codes.label(code)).Inc()
 	}
 }
 
-// Panicked counts a request that ended in a bug.
+// Panicked counts a request that panicked.
 func (m *Metrics) Panicked() {
 	if m != nil {
 		m.panics.Inc()
 	}
 }
 
-// AuthFailed counts a request that was refused for its API key, by reason: those of auth.Reason, or right.
+// AuthFailed counts a request that was refused for its credentials, by reason: those of auth.Reason, or right.
 func (m *Metrics) AuthFailed(reason string) {
 	if m != nil {
 		m.refused.WithLabelValues(reason).Inc()
 	}
 }
 
-// knownMethod bounds the label: clients may invent methods.
+// knownMethod bounds the label, since clients may invent methods.
 func knownMethod(m string) string {
 	switch m {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":

@@ -37,8 +37,8 @@ func (m runMetrics) all() []prometheus.Collector {
 	return []prometheus.Collector{m.started, m.ended, m.failed, m.running, m.waited, m.steps, m.events, m.recorded}
 }
 
-// Agents has the metrics of agents shown before anything was counted of them, so that the first count is seen as an
-// increase. statuses are those of RunEnded.
+// Agents initialises the metrics of agents, so that the first count is visible as an increase. statuses are those of
+// RunEnded.
 func (m *Metrics) Agents(names, statuses []string) {
 	if m == nil {
 		return
@@ -56,7 +56,7 @@ func (m *Metrics) Agents(names, statuses []string) {
 	}
 }
 
-// RunStarted counts a run that this process begins or picks up.
+// RunStarted counts a run that this process starts or resumes.
 func (m *Metrics) RunStarted(agent string) {
 	if m != nil {
 		m.started.WithLabelValues(agent).Inc()
@@ -64,14 +64,14 @@ func (m *Metrics) RunStarted(agent string) {
 	}
 }
 
-// RunWaited notes how long a run waited that begins for the first time.
+// RunWaited records how long a run waited for its first start.
 func (m *Metrics) RunWaited(agent string, d time.Duration) {
 	if m != nil {
 		m.waited.WithLabelValues(agent).Observe(max(0, d.Seconds()))
 	}
 }
 
-// StepTaken notes how long a step of a run took.
+// StepTaken records the duration of a step.
 func (m *Metrics) StepTaken(agent string, d time.Duration) {
 	if m != nil {
 		m.steps.WithLabelValues(agent).Observe(d.Seconds())
@@ -86,7 +86,7 @@ func (m *Metrics) EventsLogged(agent string, events int, bytes int64) {
 	}
 }
 
-// RunEnded counts a run that left this process, by the status it ended with. It follows one RunStarted.
+// RunEnded counts a run that left this process, by its status. It follows one RunStarted.
 func (m *Metrics) RunEnded(agent, status string) {
 	if m != nil {
 		m.ended.WithLabelValues(agent, status).Inc()
@@ -94,15 +94,15 @@ func (m *Metrics) RunEnded(agent, status string) {
 	}
 }
 
-// RunFailed counts a run that ended in a failure.
+// RunFailed counts a failed run.
 func (m *Metrics) RunFailed(agent, code string) {
 	if m != nil {
 		m.failed.WithLabelValues(agent, m.reasons.label(code)).Inc()
 	}
 }
 
-// UpstreamCall counts one exchange with an agent, a repeated one again: its operation (see adapter/upstream;
-// "passthrough"), its outcome ("ok" or the class of the failure) and how long it took, to the end of the answer.
+// UpstreamCall counts one exchange with an agent, including retries: its operation (see adapter/upstream;
+// "passthrough"), its outcome ("ok" or the class of the failure) and its duration, up to the end of the answer.
 func (m *Metrics) UpstreamCall(agent, operation, outcome string, d time.Duration) {
 	if m != nil {
 		m.upstream.WithLabelValues(agent, operation, outcome).Observe(d.Seconds())

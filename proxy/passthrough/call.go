@@ -9,19 +9,19 @@ import (
 	"github.com/apbridge/apbridge/adapter/body"
 )
 
-// call is one request on its way to the agent.
+// call is one forwarded request.
 type call struct {
 	ctx    context.Context
-	end    context.CancelCauseFunc // says why the bridge wants no more of it
-	http1  bool                    // the caller speaks HTTP/1
-	body   *source                 // nil: there is none
-	stream bool                    // it is counted as one
-	done   func()                  // ends that
+	end    context.CancelCauseFunc // ends the call, with the bridge's reason
+	http1  bool                    // the caller uses HTTP/1
+	body   *source                 // nil for none
+	stream bool                    // it was counted as a stream
+	done   func()                  // ends the stream's count
 }
 
 type callKey struct{}
 
-// begin makes a request the call that it is led through as. over must follow.
+// begin returns the request with its call. The caller must call over.
 func begin(r *http.Request) (*http.Request, *call) {
 	ctx, end := context.WithCancelCause(r.Context())
 	c := &call{end: end, http1: r.ProtoMajor == 1, done: func() {}}
@@ -39,28 +39,28 @@ func (c *call) over() {
 	c.end(nil)
 }
 
-// closing has the connection of the caller closed after an answer that comes before the end of the request's body. The
-// rest may be read when the request is over, and in full duplex net/http takes that for a reader beside the one of the
-// next request, and panics.
+// closing makes the server close the caller's connection after an answer that comes before the end of the request's
+// body. The rest may be read after the request. In full duplex, net/http would take that for a concurrent reader of the
+// next request, and panic.
 func (c *call) closing(answer http.Header) {
 	if c.http1 && c.body != nil && !c.body.whole.Load() {
 		answer.Set("Connection", "close")
 	}
 }
 
-// callOf is the call that a request of the reverse proxy's is of.
+// callOf returns the call of a request from the reverse proxy.
 func callOf(ctx context.Context) *call {
 	c, _ := ctx.Value(callKey{}).(*call)
 	return c
 }
 
-// source is the body of a caller's request. Where it cannot be read, the call ends for that reason: the agent would be
-// blamed for the connection that breaks then.
+// source is the body of a caller's request. If it cannot be read, the call ends for that reason. Otherwise the agent
+// would be blamed for the broken connection.
 type source struct {
 	io.ReadCloser
 	call   *call
 	closed atomic.Bool
-	whole  atomic.Bool // it was read to its end
+	whole  atomic.Bool // it was read to the end
 }
 
 func (s *source) Read(p []byte) (int, error) {
@@ -74,7 +74,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close has errors of a Read that is under way count for nothing: the transport wants no more of the body.
+// Close ignores errors of a concurrent Read, because the transport no longer wants the body.
 func (s *source) Close() error {
 	s.closed.Store(true)
 	return s.ReadCloser.Close()

@@ -20,8 +20,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestAnAnswerBeforeTheEndOfTheBody has the connection closed in order, whether the agent or the bridge gave it: what
-// the caller still sends is not taken for a request, and nothing panics over it.
+// TestAnAnswerBeforeTheEndOfTheBody checks that the connection is closed in order after an early answer of the agent or
+// the bridge: the rest of the body is not read as a request, and nothing panics.
 func TestAnAnswerBeforeTheEndOfTheBody(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -8,14 +8,13 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// failed answers where the agent did not.
+// failed writes an error if the agent did not answer.
 func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	callOf(r.Context()).closing(w.Header())
 	p.refuse(w, r, p.refusal(err))
 }
 
-// refusal is the error that a caller is told. What the bridge has refused itself, such as the request's own body, keeps
-// its own.
+// refusal returns the error for the caller. Errors of the bridge itself, such as those of the request's body, are kept.
 func (p *Proxy) refusal(err error) *mapping.Error {
 	var known *mapping.Error
 	if errors.As(err, &known) {

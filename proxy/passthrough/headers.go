@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// folded is a header's name as the most lenient reader sees it: gateways to CGI, WSGI and their kin do not tell
-// X_Tenant, x-tenant and X.Tenant apart.
+// folded returns a header's name as the most lenient reader sees it: gateways to CGI, WSGI and the like do not
+// distinguish X_Tenant, x-tenant and X.Tenant.
 func folded(name string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
@@ -20,11 +20,10 @@ func folded(name string) string {
 	}, name)
 }
 
-// notForwarded are folded names. The caller's credentials are for the bridge alone; where a page sent the request from
-// is between it and the bridge. Upgrades are not carried: the deadlines of our connections would cut them. The place in
-// a trace is the bridge's to tell, as in every call. The rest names the caller, its address, or another path or method
-// than the bridge has judged: an agent that believes the proxy in front of it would believe a caller that writes them
-// itself.
+// notForwarded are folded names. The caller's credentials are only for the bridge, and so is the page that sent the
+// request. Upgrades are not supported, because the deadlines of our connections would cut them. The bridge writes the
+// position in a trace itself, as in every call. The others name the caller, its address, or another path or method than
+// the bridge has checked: an agent that trusts its proxy would trust a caller that writes them.
 var notForwarded = []string{
 	"x-api-key", "authorization", "proxy-authorization", "cookie", "origin", "referer", "connection", "upgrade",
 	"traceparent", "tracestate", "baggage",
@@ -33,7 +32,7 @@ var notForwarded = []string{
 	"api-key", "x-user", "x-username", "x-userinfo", "x-email", "x-groups", "x-roles", "x-id-token", "x-access-token", "x-scope-orgid",
 }
 
-// notForwardedKinds begin the folded names of such headers.
+// notForwardedKinds are prefixes of such folded names.
 var notForwardedKinds = []string{
 	"x-forwarded-", "x-original-", "x-rewrite-", "x-remote-", "remote-user", "remote-group", "remote-email", "remote-name",
 	"x-auth-", "x-authenticated-", "x-authentik-", "x-vouch-", "x-consumer-", "x-credential-", "x-anonymous-consumer", "x-user-", "x-token-", "x-jwt-", "x-envoy-",
@@ -41,8 +40,8 @@ var notForwardedKinds = []string{
 	"x-amzn-oidc-", "x-goog-authenticated-user-", "x-goog-iap-", "x-ms-client-principal", "x-ms-token-", "cf-access-", "tailscale-user-", "x-pomerium-",
 }
 
-// withhold removes what an agent must not be told by a caller, in whichever spelling; own are the folded names of the
-// headers that the configuration gives the agent.
+// withhold removes headers that a caller must not send to an agent, in any spelling. own are the folded names of the
+// agent's configured headers.
 func withhold(h http.Header, own map[string]bool) {
 	for name := range h {
 		f := folded(name)
@@ -53,8 +52,8 @@ func withhold(h http.Header, own map[string]bool) {
 	}
 }
 
-// notReturned is what the bridge says itself, or what would give an agent a place among the cookies, permissions,
-// reports and caches of the bridge's own address.
+// notReturned are headers that the bridge writes itself, or that would give an agent access to the cookies,
+// permissions, reports and caches of the bridge's own address.
 var notReturned = []string{
 	"Set-Cookie", "X-Request-Id", "X-Content-Type-Options", "Strict-Transport-Security", "Clear-Site-Data", "Alt-Svc", "Service-Worker-Allowed",
 	"Nel", "Report-To", "Reporting-Endpoints", "Accept-Ch", "Public-Key-Pins", "Expect-Ct",
@@ -62,12 +61,12 @@ var notReturned = []string{
 	"Access-Control-Expose-Headers", "Access-Control-Max-Age", "Access-Control-Allow-Private-Network",
 }
 
-// sandbox has a browser show an agent's page as one of no origin: its scripts run, but are a foreign page's to the
-// bridge, without its answers, storage and service workers.
+// sandbox makes a browser treat an agent's page as one without an origin. Its scripts run, but like a foreign page's
+// without access to the bridge's answers, storage and service workers.
 const sandbox = "sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads"
 
-// confine keeps an agent's answer from acting in the bridge's name. A policy of the agent's own stays: a browser holds
-// a page to all of them.
+// confine prevents an agent's answer from acting in the bridge's name. The agent's own policy stays, since a browser
+// enforces all of them.
 func confine(h http.Header) {
 	for _, name := range notReturned {
 		h.Del(name)

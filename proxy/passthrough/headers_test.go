@@ -17,7 +17,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/passthrough"
 )
 
-// sendRaw sends a request as it stands: net/http would put names into their usual form.
+// sendRaw sends a request unchanged, because net/http normalises names.
 func sendRaw(t *testing.T, address string, header ...string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -48,7 +48,7 @@ func TestIdentityHeadersInAnySpelling(t *testing.T) {
 		"X-Forwarded-For", "X_Forwarded_For", "X-Forwarded-Prefix", "X-Forwarded-Client-Cert", "Forwarded", "X-Real-IP",
 		"X-Remote-User", "X_Remote_User", "Remote-User", "REMOTE_USER", "X-Remote-Group", "X-Original-URL", "X_Original_URL", "X-Rewrite-URL",
 		"X-Auth-Request-Email", "X-WebAuth-User", "X-HTTP-Method-Override",
-		// As Authentik, Vouch, Kong, APISIX, Envoy and gateways of one's own say who is calling.
+		// Headers of Authentik, Vouch, Kong, APISIX, Envoy and custom gateways for the caller.
 		"X-Authentik-Username", "X_authentik_groups", "X-Vouch-User", "X-Vouch-Idp-Claims-Email", "X-Consumer-Username", "X_Consumer_Custom_Id", "X-Credential-Identifier",
 		"X-Anonymous-Consumer", "X-Userinfo", "X-Id-Token", "X-Access-Token", "X-User", "X-User-Id", "x_user_id", "X-User-Roles", "X-Username", "X-Email", "X-Groups", "X-Roles",
 		"X-Auth-User", "X-Auth-Token", "X-Token-Subject", "X-Jwt-Payload", "X-Envoy-Original-Path", "X-Envoy-External-Address", "Api-Key",
@@ -66,8 +66,8 @@ func TestIdentityHeadersInAnySpelling(t *testing.T) {
 	}
 }
 
-// An agent's page is shown as one of no origin, which the bridge refuses as a caller, whatever the agent says of
-// itself.
+// A browser treats an agent's page as one without an origin, which the bridge refuses, whatever the agent's headers
+// are.
 func TestPagesOfAgentsAreConfined(t *testing.T) {
 	t.Parallel()
 	srv := way(t, func(w http.ResponseWriter, r *http.Request) {
@@ -101,7 +101,7 @@ func TestPagesOfAgentsAreConfined(t *testing.T) {
 	}
 }
 
-// TestTheAgentIsToldThePrincipal: by a header of its configuration, which the caller cannot set.
+// TestTheAgentIsToldThePrincipal checks a configured header, which the caller cannot set.
 func TestTheAgentIsToldThePrincipal(t *testing.T) {
 	t.Parallel()
 	seen := make(chan http.Header, 1)
@@ -123,8 +123,8 @@ func TestTheAgentIsToldThePrincipal(t *testing.T) {
 	}
 }
 
-// TestInterimAnswersAndTrailersGoNoFurther: they do not pass by what keeps an agent's headers back, and the bridge's
-// own headers stay.
+// TestInterimAnswersAndTrailersGoNoFurther checks that they do not bypass the filter of an agent's headers, and that
+// the bridge's own headers stay.
 func TestInterimAnswersAndTrailersGoNoFurther(t *testing.T) {
 	t.Parallel()
 	srv := way(t, func(w http.ResponseWriter, _ *http.Request) {

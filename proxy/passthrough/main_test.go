@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestMain gives the process a proxy for calls by http to other hosts: it is read from the environment once.
+// TestMain sets a proxy for calls by http to other hosts, because the environment is read only once per process.
 func TestMain(m *testing.M) {
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "proxied ", r.URL) }))
 	os.Setenv("HTTP_PROXY", proxy.URL)

@@ -16,20 +16,20 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// counted is a meter that tells of each call as it is counted.
+// counted is a meter that reports each call when it is counted.
 type counted chan string
 
 func (c counted) UpstreamCall(agent, operation, outcome string, _ time.Duration) {
 	c <- agent + " " + operation + " " + outcome
 }
 
-// cut ends the connection of a request.
+// cut breaks the connection of a request.
 func cut(w http.ResponseWriter) {
 	conn, _, _ := http.NewResponseController(w).Hijack()
 	conn.Close()
 }
 
-// outcomes are ways for a call to end, by the paths of an agent.
+// outcomes are different ends of a call, by the paths of an agent.
 var outcomes = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/gone":
@@ -56,8 +56,8 @@ var outcomes = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	}
 })
 
-// TestOutcomesAreThoseOfAllCalls: what is led through is counted as the calls of backends are, and the caller is told
-// by a status.
+// TestOutcomesAreThoseOfAllCalls checks that forwarded requests are counted like the calls of backends, and that the
+// caller gets a status.
 func TestOutcomesAreThoseOfAllCalls(t *testing.T) {
 	t.Parallel()
 	agent := httptest.NewServer(outcomes)
@@ -95,7 +95,7 @@ func TestOutcomesAreThoseOfAllCalls(t *testing.T) {
 	}
 }
 
-// TestCallersThatLeave: it is not the agent's failure that its caller has left.
+// TestCallersThatLeave checks that a caller's disconnect is not the agent's failure.
 func TestCallersThatLeave(t *testing.T) {
 	t.Parallel()
 	came, calls, c := make(chan bool), make(counted, 1), config.DefaultAgent()
@@ -145,7 +145,8 @@ func TestSlowUploadPassedThrough(t *testing.T) {
 	}
 }
 
-// TestRefusedStreamsAreNoFailures: the bridge itself wants no more of an answer that turns out to be a stream too many.
+// TestRefusedStreamsAreNoFailures covers an answer that turns out to exceed the number of streams, which the bridge
+// ends itself.
 func TestRefusedStreamsAreNoFailures(t *testing.T) {
 	t.Parallel()
 	calls, c := make(counted, 1), config.DefaultAgent()

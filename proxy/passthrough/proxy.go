@@ -1,6 +1,6 @@
-// Package passthrough leads requests straight to an agent, for what no dialect of ours carries: an agent's own routes,
-// its documentation, its debug pages. The bridge mounts it below each agent's path, where no dialect answers. Nothing
-// is translated, recorded or retried.
+// Package passthrough forwards requests unchanged to an agent, for its own routes, its documentation and its debug
+// pages, which no dialect covers. The bridge mounts it below each agent's path, outside of the dialects' routes.
+// Nothing is translated, recorded or retried.
 package passthrough
 
 import (
@@ -20,16 +20,16 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Refuse answers in the place of an agent that cannot, or must not. The message is for the caller and holds no address
-// and no secret, the cause is for the log.
+// Refuse writes an error instead of the agent's answer. The message is for the caller and contains no address and no
+// secret; the cause is for the log.
 type Refuse func(w http.ResponseWriter, r *http.Request, e *mapping.Error)
 
-// Proxy is the way to one agent. Safe for concurrent use.
+// Proxy forwards requests to one agent. Safe for concurrent use.
 type Proxy struct {
 	agent    string
 	prefix   string // of our paths
 	target   *url.URL
-	own      map[string]bool // names of the configured headers, folded
+	own      map[string]bool // folded names of the configured headers
 	client   *upstream.Client
 	patience time.Duration // for the beginning of an answer
 	refuse   Refuse
@@ -38,18 +38,18 @@ type Proxy struct {
 	retired  atomic.Bool
 }
 
-// Prefix returns the path below which an agent is found.
+// Prefix returns the path of an agent's proxy.
 func Prefix(agent string) string { return "/agents/" + agent + "/upstream" }
 
-// Owns reports whether a path is that of an agent's way, or below it, whether or not the way is open.
+// Owns reports whether a path is that of an agent's proxy, or below it, even if it is disabled.
 func Owns(path string) bool {
 	rest, below := strings.CutPrefix(path, "/agents/")
 	_, rest, named := strings.Cut(rest, "/")
 	return below && named && (rest == "upstream" || strings.HasPrefix(rest, "upstream/"))
 }
 
-// New returns a Proxy of a configured agent, without a call. The agent sees the headers of its configuration in the
-// place of every credential of the caller. ends are what its configured URL may end with and its root does not.
+// New returns a Proxy for a configured agent without calling it. The agent receives the headers of its configuration
+// instead of the caller's credentials. ends are the possible ends of its configured URL that do not belong to its root.
 func New(up adapter.Upstream, ends []string, refuse Refuse) (*Proxy, error) {
 	target, err := base(up.Config.URL, ends)
 	if err != nil {
@@ -68,46 +68,46 @@ func New(up adapter.Upstream, ends []string, refuse Refuse) (*Proxy, error) {
 		ErrorHandler:   p.failed,
 		FlushInterval:  -1, // streams must not wait for a full buffer
 		Transport:      sending(p.send),
-		ErrorLog:       log.New(io.Discard, "", 0), // it would quote what an agent sent
+		ErrorLog:       log.New(io.Discard, "", 0), // it would quote the agent's data
 	}
 	return p, nil
 }
 
-// CountStreams has open asked before a stream begins: the error is for the caller, done is called at the stream's end.
-// CountStreams must be called before the first request.
+// CountStreams sets a function that is called before a stream begins. Its error is for the caller; done is called at
+// the end of the stream. CountStreams must be called before the first request.
 func (p *Proxy) CountStreams(open func(context.Context) (done func(), err error)) { p.open = open }
 
-// Retire closes the connections to the agent that no request uses, now and whenever a request ends. It is for a Proxy
-// in whose place there is another: what is under way goes on.
+// Retire closes unused connections to the agent, now and after each request. It is for a Proxy that was replaced; its
+// requests in progress continue.
 func (p *Proxy) Retire() {
 	p.retired.Store(true)
 	p.client.CloseIdle()
 }
 
-// settled is how long after a request its connection surely counts as idle: one of HTTP/2 does so a moment after the
-// answer was read.
+// settled is the time after a request at which its connection is certainly idle. An HTTP/2 connection is idle shortly
+// after the answer was read.
 const settled = time.Second
 
-// tidy is called when a request is over. A connection of HTTP/2 was not idle when Retire was called, and a request that
-// came at that moment has the transport keep its connection.
+// tidy is called at the end of a request. An HTTP/2 connection was not idle when Retire was called, and a request at
+// that moment makes the transport keep its connection.
 func (p *Proxy) tidy() {
 	if p.retired.Load() {
 		time.AfterFunc(settled, p.client.CloseIdle)
 	}
 }
 
-// ServeHTTP answers a request below Prefix. An answer that breaks off ends in http.ErrAbortHandler, so that the caller
-// does not take it as whole.
+// ServeHTTP handles a request below Prefix. If the answer breaks off, it panics with http.ErrAbortHandler, so that the
+// caller notices.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get("Service-Worker") != "" { // Service Workers section 4.1: a script for all that is below a path
+	if r.Header.Get("Service-Worker") != "" { // Service Workers section 4.1: a script for everything below a path
 		p.refuse(w, r, mapping.Errorf(mapping.Forbidden, mapping.CodeNotSupported,
 			"Service workers of an agent are not let through: they would answer in the bridge's place."))
 		return
 	}
-	// Else the server reads what is left of the body before the answer's first byte. An agent that answers earlier
-	// would wait for the rest, and the transport, which reads the body too, takes its closing for a failure and drops
-	// the agent's answer (net/http, Server and ReverseProxy).
-	_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/2 is so without a word
+	// Without full duplex, the server reads the rest of the body before the answer's first byte. An agent that answers
+	// early would wait for the rest. The transport, which also reads the body, would take its end for a failure and
+	// drop the agent's answer (net/http, Server and ReverseProxy).
+	_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/2 always is
 	defer p.tidy()
 	r, c := begin(r)
 	defer c.over()
@@ -120,7 +120,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.reverse.ServeHTTP(w, r)
 }
 
-// base is the agent's root.
+// base returns the agent's root.
 func base(raw string, ends []string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil {

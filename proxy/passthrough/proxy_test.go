@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// way serves a passthrough to an agent.
+// way serves a Proxy for an agent.
 func way(t *testing.T, agent http.HandlerFunc, change ...func(*config.Agent)) *httptest.Server {
 	t.Helper()
 	up := httptest.NewServer(agent)
@@ -188,7 +188,7 @@ func TestStreamsAreNotHeldBack(t *testing.T) {
 	if !lines.Scan() || lines.Text() != "one" {
 		t.Fatalf("the first line is %q", lines.Text())
 	}
-	close(goOn) // not before the first line came
+	close(goOn) // not before the first line arrived
 	if !lines.Scan() || lines.Text() != "two" {
 		t.Fatalf("the second line is %q", lines.Text())
 	}
@@ -223,7 +223,7 @@ func TestAgentsThatDoNotAnswer(t *testing.T) {
 	}
 }
 
-// An agent may answer before it has read the body: the answer passes at once, and the rest of the body after it.
+// An agent may answer before it has read the body. The answer is forwarded at once, and the rest of the body after it.
 func TestAnAnswerPassesBeforeTheBodyHasEnded(t *testing.T) {
 	t.Parallel()
 	srv := way(t, func(w http.ResponseWriter, r *http.Request) {

@@ -15,12 +15,13 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestARetiredWayKeepsNoConnection: what is under way ends as it would have, and then its connection is closed, too.
+// TestARetiredWayKeepsNoConnection checks that requests in progress finish, and that their connections are then closed,
+// too.
 func TestARetiredWayKeepsNoConnection(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		http2  bool
-		unused int // connections beside one that is used
+		unused int // connections besides the used one
 	}{
 		"HTTP/1.1": {false, 1}, "HTTP/2": {true, 0},
 	} {
@@ -59,7 +60,7 @@ func TestARetiredWayKeepsNoConnection(t *testing.T) {
 				for n := range want {
 					select {
 					case <-closed:
-					case <-time.After(10 * time.Second): // a connection that is not used is kept for longer
+					case <-time.After(10 * time.Second): // an unused connection is kept for longer
 						t.Fatalf("%d connections are closed, want %d", n, want)
 					}
 				}
@@ -79,7 +80,7 @@ func TestARetiredWayKeepsNoConnection(t *testing.T) {
 				t.Errorf("what was under way is answered %q", body)
 			}
 			closes(1)
-			send(t, request(t, "GET", srv.URL+"/agents/legacy/upstream/x", "")) // it came as the way was retired
+			send(t, request(t, "GET", srv.URL+"/agents/legacy/upstream/x", "")) // it arrived while the proxy was retired
 			closes(1)
 		})
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// rewrite turns our request into the agent's. Headers of one connection (RFC 9110 section 7.6.1) and forwarding headers
-// of the caller are gone by then.
+// rewrite turns our request into the agent's. Headers of one connection (RFC 9110 section 7.6.1) and the caller's
+// forwarding headers were removed before.
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	out := r.Out.URL
 	out.RawPath = strings.TrimPrefix(out.EscapedPath(), p.prefix)
@@ -19,10 +19,10 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	}
 	r.SetURL(p.target)
 	withhold(r.Out.Header, p.own)
-	r.Out.Trailer = nil // would be read as headers by some
+	r.Out.Trailer = nil // some agents read them as headers
 }
 
-// errSwitched is of an agent that wants another protocol spoken, for which it was not asked.
+// errSwitched means that the agent switched protocols without a request for it.
 var errSwitched = errors.New("the agent switched protocols without being asked")
 
 func (p *Proxy) modify(res *http.Response) error {
@@ -46,7 +46,7 @@ func (p *Proxy) modify(res *http.Response) error {
 	return nil
 }
 
-// ours is a reference of the agent to itself as our callers reach it; a reference to elsewhere stays.
+// ours translates an agent's reference to itself for our callers. Other references stay.
 func (p *Proxy) ours(ref string) string {
 	u, err := url.Parse(ref)
 	if err != nil || u.Host != "" && (u.Host != p.target.Host || u.Scheme != "" && u.Scheme != p.target.Scheme) {

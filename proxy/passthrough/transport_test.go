@@ -17,7 +17,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestTheProxyOfTheEnvironment is used on this way to an agent as on all others.
+// TestTheProxyOfTheEnvironment checks that pass-through uses the proxy like other calls.
 func TestTheProxyOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	c := config.DefaultAgent()
@@ -28,7 +28,7 @@ func TestTheProxyOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreKeptForAsMany: as many connections as an agent takes calls at a time are used again.
+// TestConnectionsAreKeptForAsMany checks that as many connections are reused as an agent accepts concurrent calls.
 func TestConnectionsAreKeptForAsMany(t *testing.T) {
 	t.Parallel()
 	const many = 40
@@ -63,7 +63,8 @@ func TestConnectionsAreKeptForAsMany(t *testing.T) {
 	}
 }
 
-// TestWhatMayChangeSomethingIsWrittenOnce: net/http repeats a POST with an Idempotency-Key on a connection that breaks.
+// TestWhatMayChangeSomethingIsWrittenOnce covers net/http, which repeats a POST with an Idempotency-Key on a broken
+// connection.
 func TestWhatMayChangeSomethingIsWrittenOnce(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -104,7 +105,7 @@ func TestWhatMayChangeSomethingIsWrittenOnce(t *testing.T) {
 	}
 }
 
-// TestAgentsOfHTTP2: they are spoken to in it, and waited for as long as all others.
+// TestAgentsOfHTTP2 checks that HTTP/2 is used, with the usual timeouts.
 func TestAgentsOfHTTP2(t *testing.T) {
 	t.Parallel()
 	agent := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

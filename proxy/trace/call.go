@@ -11,9 +11,9 @@ import (
 	otel "go.opentelemetry.io/otel/trace"
 )
 
-// UpstreamCall begins the span of a call to an agent, whose place the context that is returned has. end must be called
-// when the answer has ended: status is 0 where there was none, outcome is as the metrics name it. It may be called
-// again, which does nothing.
+// UpstreamCall begins the span of a call to an agent. The returned context has the position of the span. end must be
+// called at the end of the answer: status is 0 without one, outcome is as in the metrics. Further calls of end have no
+// effect.
 func (t *Tracer) UpstreamCall(ctx context.Context, agent, operation, method, target string) (_ context.Context, end func(status int, outcome string)) {
 	if t == nil {
 		return ctx, func(int, string) {}
@@ -22,8 +22,8 @@ func (t *Tracer) UpstreamCall(ctx context.Context, agent, operation, method, tar
 		attribute.String("apbridge.agent", agent), attribute.String("apbridge.operation", operation))
 }
 
-// Delivery begins the span of an attempt to deliver a run's webhook, as UpstreamCall does. Of the target only the host
-// is told: the rest may be a secret.
+// Delivery begins the span of an attempt to deliver a run's webhook, as UpstreamCall does. It only contains the host of
+// the target, because the rest may be a secret.
 func (t *Tracer) Delivery(ctx context.Context, run, target string, attempt int) (_ context.Context, end func(status int, outcome string)) {
 	if t == nil {
 		return ctx, func(int, string) {}
@@ -42,18 +42,18 @@ func (t *Tracer) call(ctx context.Context, name, method, target string, more ...
 			span.SetAttributes(attribute.String("apbridge.outcome", outcome))
 		}
 		switch {
-		case status == http.StatusNotFound && method == http.MethodGet: // an answer like any other to a look at what there is
+		case status == http.StatusNotFound && method == http.MethodGet: // a normal answer to a request for something that may not exist
 		case status >= http.StatusBadRequest:
 			fail(span, strconv.Itoa(status), "")
-		case status > 0 && outcome == "refused": // it led elsewhere, or had nothing new: no error of HTTP
-		case outcome != "" && outcome != "ok" && outcome != "stopped": // the bridge's or the caller's own will
+		case status > 0 && outcome == "refused": // a redirect or nothing new; not an error of HTTP
+		case outcome != "" && outcome != "ok" && outcome != "stopped": // not the bridge's or the caller's own decision
 			fail(span, outcome, outcome)
 		}
 		span.End()
 	}
 }
 
-// addressOf is a URL as it is told: without user, password, query and fragment.
+// addressOf returns the attributes of a URL without user, password, query and fragment.
 func addressOf(target string) []attribute.KeyValue {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -79,7 +79,7 @@ func hostOnly(target string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
 }
 
-// Tell writes the place of ctx into the header of a call; a nil Tracer writes none.
+// Tell writes the position of ctx into the headers of a call. A nil Tracer writes none.
 func (t *Tracer) Tell(ctx context.Context, h http.Header) {
 	if at := mapping.TraceOf(ctx); t != nil {
 		at.Tell(h.Set)

@@ -9,7 +9,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
-// TestCallsTellNoSecrets: what of an agent's or a receiver's URL may open something is in no span.
+// TestCallsTellNoSecrets checks that spans contain no secret parts of an agent's or a receiver's URL.
 func TestCallsTellNoSecrets(t *testing.T) {
 	t.Parallel()
 	came := make(chan *tracepb.Span, 8)
@@ -28,7 +28,7 @@ func TestCallsTellNoSecrets(t *testing.T) {
 	}
 }
 
-// TestWhatIsAnError: an answer that a call could not use, but neither what a question has not found nor what the bridge
+// TestWhatIsAnError checks that an unusable answer is an error, but not a missing object or a call that the bridge
 // ended itself.
 func TestWhatIsAnError(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
-// TestEachTickOfACronIsATrace: no request has asked for it, so its runs are below a trace of its own.
+// TestEachTickOfACronIsATrace checks that runs of a cron are below a separate trace, since no request created them.
 func TestEachTickOfACronIsATrace(t *testing.T) {
 	t.Parallel()
 	came := make(chan *tracepb.Span, 8)

@@ -10,8 +10,8 @@ import (
 	otel "go.opentelemetry.io/otel/trace"
 )
 
-// contextOf is a place as the library has it; the zero value for none. What a later version of traceparent has after
-// the flags means nothing (W3C Trace Context, section 4.3).
+// contextOf converts a position for the library, or returns the zero value for none. Fields of later versions of
+// traceparent after the flags are ignored (W3C Trace Context, section 4.3).
 func contextOf(at mapping.Trace) otel.SpanContext {
 	if at.Parent == "" {
 		return otel.SpanContext{}
@@ -21,19 +21,19 @@ func contextOf(at mapping.Trace) otel.SpanContext {
 	if err != nil {
 		return otel.SpanContext{}
 	}
-	c.TraceID, _ = otel.TraceIDFromHex(at.Parent[3:35]) // mapping.ReadTrace has looked
+	c.TraceID, _ = otel.TraceIDFromHex(at.Parent[3:35]) // checked by mapping.ReadTrace
 	c.SpanID, _ = otel.SpanIDFromHex(at.Parent[36:52])
 	c.TraceFlags, c.Remote = otel.TraceFlags(flags[0]), true
-	c.TraceState, _ = otel.ParseTraceState(at.State) // an unreadable one is left out
+	c.TraceState, _ = otel.ParseTraceState(at.State) // an invalid one is dropped
 	return otel.NewSpanContext(c)
 }
 
-// placeOf is the headers that name a span to others.
+// placeOf returns the headers that name a span.
 func placeOf(c otel.SpanContext) mapping.Trace {
 	return mapping.Trace{Parent: "00-" + c.TraceID().String() + "-" + c.SpanID().String() + "-" + c.TraceFlags().String(), State: c.TraceState().String()}
 }
 
-// ids are by chance, but for spans whose id is wanted (withID).
+// ids generates random ids, except for spans with a given id (withID).
 type ids struct{}
 
 type idKey struct{}

@@ -11,11 +11,11 @@ import (
 	otel "go.opentelemetry.io/otel/trace"
 )
 
-// Request is the span of a request of a client. A nil one tells nothing.
+// Request is the span of a client's request. A nil one records nothing.
 type Request struct{ span otel.Span }
 
-// Request begins the span of a request, below what its client says. The request that is returned has the place of the
-// span in its context.
+// Request begins the span of a request, below the client's. The returned request has the position of the span in its
+// context.
 func (t *Tracer) Request(r *http.Request) (*http.Request, *Request) {
 	if t == nil {
 		return r, nil
@@ -38,15 +38,15 @@ func (t *Tracer) Request(r *http.Request) (*http.Request, *Request) {
 	return r.WithContext(ctx), &Request{span}
 }
 
-// Answer is how a request was answered.
+// Answer describes the answer to a request.
 type Answer struct {
-	Route  string // the template that matched; "": none
+	Route  string // the template that matched, or ""
 	Status int
 	Key    string // the id of the caller's key
-	Run    string // that it is about
+	Run    string // the run of the request
 }
 
-// End ends the span. An answer that is the server's fault is an error (semantic conventions of HTTP).
+// End ends the span. A server error is an error of the span (semantic conventions of HTTP).
 func (s *Request) End(method string, a Answer) {
 	if s == nil {
 		return
@@ -64,7 +64,7 @@ func (s *Request) End(method string, a Answer) {
 	s.span.End()
 }
 
-// set leaves out what is not there.
+// set skips empty values.
 func set(span otel.Span, name, value string) {
 	if value != "" {
 		span.SetAttributes(attribute.String(name, value))
@@ -76,7 +76,7 @@ func fail(span otel.Span, kind, words string) {
 	span.SetStatus(codes.Error, words)
 }
 
-// methods are those with a name of their own in the semantic conventions of HTTP.
+// methods are the known methods in the semantic conventions of HTTP.
 var methods = []string{
 	http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodHead, http.MethodOptions, http.MethodConnect, http.MethodTrace,
 }

@@ -9,14 +9,14 @@ import (
 	otel "go.opentelemetry.io/otel/trace"
 )
 
-// Run is the span of a run, or of a part of one. A nil one tells nothing. Used by one goroutine at a time.
+// Run is the span of a run, or of a part of one. A nil one records nothing. It is used by one goroutine at a time.
 type Run struct{ span otel.Span }
 
-// Run begins the span of a run that this process executes from now on, below the place of ctx. It is counted from when
-// the run was asked for, so that it holds the time that the run had to wait.
+// Run begins the span of a run that this process executes, below the position of ctx. It starts at the time of the
+// run's request, so it includes the waiting time.
 //
-// Its id follows from the run's, so it is one span whichever process ends it. part: it is only a part of the run, with
-// an id and a time of its own, and with a link to the run.
+// Its id is derived from the run's, so it is the same span for any process that ends it. With part, the span is a part
+// of the run with its own id and time, and with a link to the run.
 func (t *Tracer) Run(ctx context.Context, r *mapping.Run, part bool) (context.Context, *Run) {
 	if t == nil {
 		return ctx, nil
@@ -36,7 +36,7 @@ func attributesOf(r *mapping.Run) []attribute.KeyValue {
 		"apbridge.agent", r.Agent, "apbridge.key", r.Owner, "apbridge.request.id", r.Options.RequestID)
 }
 
-// attributes are made of names and values by turns; an empty value is left out.
+// attributes converts pairs of names and values. Empty values are skipped.
 func attributes(pairs ...string) (list []attribute.KeyValue) {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
@@ -50,13 +50,13 @@ func linkTo(at mapping.Trace) otel.SpanStartOption {
 	return otel.WithLinks(otel.Link{SpanContext: contextOf(at)})
 }
 
-// spanOf is the id of a run's span.
+// spanOf returns the id of a run's span.
 func spanOf(run string) otel.SpanID {
-	id, _ := otel.SpanIDFromHex(mapping.RunSpan(run)) // zero for none: one by chance
+	id, _ := otel.SpanIDFromHex(mapping.RunSpan(run)) // zero means a random one
 	return id
 }
 
-// Event adds a moment of the run to the span. details are names and values by turns; an empty value is left out.
+// Event adds an event of the run to the span. details are pairs of names and values; empty values are skipped.
 func (s *Run) Event(name string, details ...string) {
 	if s == nil {
 		return
@@ -64,7 +64,7 @@ func (s *Run) Event(name string, details ...string) {
 	s.span.AddEvent(name, otel.WithAttributes(attributes(details...)...))
 }
 
-// Ended is how a run has left a process for good, or until its client asks for its next step.
+// Ended describes how a run left a process for good, or until its client requests the next step.
 type Ended struct {
 	Status   string
 	Code     string // of its failure
@@ -73,8 +73,8 @@ type Ended struct {
 	Attempts int
 }
 
-// End ends the span. One that is not ended is not sent: of a run that is handed over, the process that takes it up
-// sends the whole.
+// End ends the span. A span that is not ended is not sent. If a run is handed over, the next process sends the whole
+// span.
 func (s *Run) End(e Ended) {
 	if s == nil {
 		return
@@ -87,16 +87,16 @@ func (s *Run) End(e Ended) {
 	s.span.End()
 }
 
-// Unexecuted makes the span of a run that has ended without having been executed.
+// Unexecuted creates the span of a run that ended without being executed.
 func (t *Tracer) Unexecuted(ctx context.Context, r *mapping.Run, e Ended) {
-	if t == nil || r.Parked { // what was executed of a parked run has been told
+	if t == nil || r.Parked { // the executed part of a parked run has a span already
 		return
 	}
 	_, s := t.Run(ctx, r, false)
 	s.End(e)
 }
 
-// Cron begins the span of a tick of a cron, in a trace of its own.
+// Cron begins the span of a cron's tick, in a separate trace.
 func (t *Tracer) Cron(ctx context.Context, id string) (_ context.Context, end func(error)) {
 	if t == nil {
 		return ctx, func(error) {}

@@ -9,13 +9,13 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// Settings are what the environment says of traces.
+// Settings are the environment's settings of traces.
 type Settings struct {
-	endpoint *url.URL // that batches are posted to
+	endpoint *url.URL // for batches
 	headers  map[string]string
-	timeout  time.Duration // for a batch, with all tries
+	timeout  time.Duration // for a batch, including retries
 	gzip     bool
-	secure   *tls.Config // nil: the usual one
+	secure   *tls.Config // nil means the default
 
 	resource []attribute.KeyValue
 	sampler  sdk.Sampler
@@ -26,20 +26,20 @@ type Settings struct {
 	unread []string
 }
 
-// Unread returns the variables of OpenTelemetry that are set and that the bridge has no use for, such as those of
-// metrics and logs.
+// Unread returns the variables of OpenTelemetry that are set and that the bridge does not use, such as those of metrics
+// and logs.
 func (s *Settings) Unread() []string { return s.unread }
 
-// Endpoint returns the URL that spans are sent to, without what may be a secret.
+// Endpoint returns the URL of the collector, without potential secrets.
 func (s *Settings) Endpoint() string {
 	return s.endpoint.Scheme + "://" + s.endpoint.Host + s.endpoint.Path
 }
 
 // Read reads the variables that OpenTelemetry has specified ("Environment Variable Specification", and "OpenTelemetry
-// Protocol Exporter" for those of OTLP) from an environment of NAME=VALUE. An empty value is one that is not set. nil:
-// nothing is to be traced, and no other variable has been looked at.
+// Protocol Exporter" for those of OTLP) from an environment of NAME=VALUE. An empty value counts as unset. It returns
+// nil if tracing is not enabled, without reading further variables.
 //
-// A value that cannot be honoured is an error, where the specification has it ignored with a warning. The error is
+// It returns an error for invalid values, which the specification ignores with a warning. The error is
 // config.Complaints, with all of them.
 func Read(environ []string) (*Settings, error) {
 	v := newVariables(environ)
@@ -62,7 +62,7 @@ func Read(environ []string) (*Settings, error) {
 	return s, nil
 }
 
-// asked reports whether the environment wants traces: by naming where they go, or the exporter.
+// asked reports whether the environment enables traces, with an endpoint or an exporter.
 func (v *variables) asked() bool {
 	return v.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != "" || v.get("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || v.get("OTEL_TRACES_EXPORTER") != ""
 }

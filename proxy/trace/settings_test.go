@@ -11,7 +11,7 @@ import (
 
 const somewhere = "OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318"
 
-// TestTracesAreOffUnlessAskedFor: nothing is sent anywhere by itself, and what is off may be as wrong as it likes.
+// TestTracesAreOffUnlessAskedFor checks that nothing is sent by default, and that unused variables may be invalid.
 func TestTracesAreOffUnlessAskedFor(t *testing.T) {
 	t.Parallel()
 	for _, environ := range [][]string{
@@ -27,7 +27,8 @@ func TestTracesAreOffUnlessAskedFor(t *testing.T) {
 	}
 }
 
-// TestEndpoints: the variable for everything gets the path of traces, the one for traces is taken as it is.
+// TestEndpoints checks that the general variable is extended by the path for traces, and that the specific one is used
+// verbatim.
 func TestEndpoints(t *testing.T) {
 	t.Parallel()
 	for want, environ := range map[string][]string{
@@ -43,7 +44,7 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeHonouredIsRefused: by its name, with what to do, and all at once.
+// TestWhatCannotBeHonouredIsRefused checks that all invalid variables are reported together, with advice.
 func TestWhatCannotBeHonouredIsRefused(t *testing.T) {
 	t.Parallel()
 	for variable, says := range map[string]string{
@@ -89,7 +90,7 @@ func TestWhatCannotBeHonouredIsRefused(t *testing.T) {
 	}
 }
 
-// TestWhatSaysNothingIsNamed: variables of metrics and logs may be set for every program of a machine.
+// TestWhatSaysNothingIsNamed covers variables of metrics and logs, which may be set for every program of a machine.
 func TestWhatSaysNothingIsNamed(t *testing.T) {
 	t.Parallel()
 	s, err := trace.Read([]string{somewhere, "OTEL_METRICS_EXPORTER=otlp", "OTEL_LOG_LEVEL=debug", "OTEL_LOGS_EXPORTER=none", "OTEL_TRACES_SAMPLER=always_on"})

@@ -13,10 +13,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// scope names what made the spans, as OTLP has it.
+// scope is the instrumentation scope of the spans in OTLP.
 const scope = "github.com/apbridge/apbridge"
 
-// Tracer makes spans. A nil Tracer makes none, and costs nothing. Safe for concurrent use.
+// Tracer creates spans. A nil Tracer creates none and costs nothing. Safe for concurrent use.
 type Tracer struct {
 	provider *sdk.TracerProvider
 	spans    otel.Tracer
@@ -24,7 +24,7 @@ type Tracer struct {
 	baggage  bool
 }
 
-// New returns a Tracer, nil for nil settings. It calls no collector yet. Close must follow.
+// New returns a Tracer, or nil for nil settings. It does not call the collector. The caller must call Close.
 func New(s *Settings, version string, log *zap.Logger) *Tracer {
 	if s == nil {
 		return nil
@@ -41,10 +41,10 @@ func New(s *Settings, version string, log *zap.Logger) *Tracer {
 	return &Tracer{provider: provider, spans: provider.Tracer(scope, otel.WithInstrumentationVersion(version)), uploads: up, baggage: s.baggage}
 }
 
-// hopeless is how long Close takes at most where the collector did not take what came before.
+// hopeless bounds Close if the collector did not accept the previous batch.
 const hopeless = time.Second
 
-// Close sends what has not been sent, until ctx is over. A batch is tried once from now on.
+// Close sends the remaining spans until ctx ends. Each batch is only tried once.
 func (t *Tracer) Close(ctx context.Context) {
 	if t == nil {
 		return
@@ -55,16 +55,16 @@ func (t *Tracer) Close(ctx context.Context) {
 		defer stop()
 	}
 	defer context.AfterFunc(ctx, t.uploads.cut)()
-	_ = t.provider.Shutdown(context.WithoutCancel(ctx)) // it ends soon after cut; what it could not send is in the log
+	_ = t.provider.Shutdown(context.WithoutCancel(ctx)) // it ends soon after cut, and logs its failures
 	t.uploads.cut()
 }
 
-// start begins a span below the place of ctx. The context that is returned has the place of the span.
+// start begins a span below the position of ctx. The returned context has the position of the span.
 func (t *Tracer) start(ctx context.Context, name string, options ...otel.SpanStartOption) (context.Context, otel.Span) {
 	return t.startAs(ctx, otel.SpanID{}, name, options...)
 }
 
-// startAs is start of a span with that id; zero: one by chance.
+// startAs is start with a span id; zero means a random one.
 func (t *Tracer) startAs(ctx context.Context, id otel.SpanID, name string, options ...otel.SpanStartOption) (context.Context, otel.Span) {
 	at := mapping.TraceOf(ctx)
 	above := otel.SpanContextFromContext(ctx)

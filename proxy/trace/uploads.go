@@ -25,28 +25,27 @@ import (
 
 const (
 	dialTimeout = 5 * time.Second
-	// The pause after the first failed try, which doubles, and the longest one.
+	// The pause after the first failed try, which doubles, and the maximum pause.
 	firstPause = 250 * time.Millisecond
 	mostPause  = 5 * time.Second
-	mostAnswer = 64 << 10 // bytes of an answer that are looked at
+	mostAnswer = 64 << 10 // maximum bytes of an answer that are read
 )
 
-// uploads posts batches of spans (OpenTelemetry Protocol Specification, "OTLP/HTTP"). It implements otlptrace.Client. A
-// batch that fails is lost, and the log says so once a minute: a collector that is slow must not hold up what makes
-// spans.
+// uploads sends batches of spans (OpenTelemetry Protocol Specification, "OTLP/HTTP"). It implements otlptrace.Client. A
+// batch that fails is lost, which is logged at most once a minute, because a slow collector must not delay the program.
 //
-// It is ours, and not otlptracehttp, since that brings all of gRPC into the program.
+// It replaces otlptracehttp, which adds gRPC to the program.
 type uploads struct {
 	settings *Settings
 	agent    string
 	client   *http.Client
 	log      *zap.Logger
-	said     logthrottle.Limiter // of batches that were lost; batches follow each other
-	refused  logthrottle.Limiter // of spans that the collector did not want
+	said     logthrottle.Limiter // log lines about lost batches, which are sent one at a time
+	refused  logthrottle.Limiter // log lines about spans that the collector rejected
 
 	alive   context.Context // ends with cut
 	cut     context.CancelFunc
-	closing atomic.Bool // a batch is tried once
+	closing atomic.Bool // batches are only tried once
 	failing atomic.Bool // the newest batch was lost
 }
 
@@ -72,14 +71,14 @@ func (u *uploads) Stop(context.Context) error {
 	return nil
 }
 
-// last has each batch tried once from now on, and reports whether the newest failed.
+// last limits each batch to one try from now on, and reports whether the newest failed.
 func (u *uploads) last() (failing bool) {
 	u.closing.Store(true)
 	return u.failing.Load()
 }
 
-// UploadTraces sends a batch, again where that may help, until the timeout. It returns no error: no caller could do
-// anything about one.
+// UploadTraces sends a batch, with useful retries until the timeout. It returns no error, since no caller could handle
+// one.
 func (u *uploads) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
 	ctx, stop := context.WithTimeout(ctx, u.settings.timeout)
 	defer stop()
@@ -128,11 +127,11 @@ func packed(body []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// failure is of one try.
+// failure is the error of one try.
 type failure struct {
 	error
-	again bool          // another try may help (OTLP specification, "Retryable Response Codes")
-	after time.Duration // what the collector asked for
+	again bool          // a retry may help (OTLP specification, "Retryable Response Codes")
+	after time.Duration // the collector's Retry-After
 }
 
 func (f *failure) orNil() error {
@@ -167,7 +166,7 @@ func (u *uploads) post(ctx context.Context, body []byte) *failure {
 	return u.judge(res, answer)
 }
 
-// withoutURL takes the URL out, which may hold a token.
+// withoutURL removes the URL, which may contain a token.
 func withoutURL(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err
@@ -194,7 +193,7 @@ func (u *uploads) judge(res *http.Response, answer []byte) *failure {
 	return u.partial(answer)
 }
 
-// partial reads an ExportTraceServiceResponse, whose only field says what was refused.
+// partial reads an ExportTraceServiceResponse, whose only field describes the rejected spans.
 func (u *uploads) partial(answer []byte) *failure {
 	some, ok := field(answer, 1)
 	if !ok {
@@ -209,7 +208,7 @@ func (u *uploads) partial(answer []byte) *failure {
 	return nil
 }
 
-// field is the last value of a field of bytes, nil for none; false for what is no message.
+// field returns the last value of a field of bytes, or nil. It returns false for an invalid message.
 func field(message []byte, number protowire.Number) (value []byte, ok bool) {
 	for len(message) > 0 {
 		n, kind, length := protowire.ConsumeTag(message)

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// collecting makes a Tracer that sends to h, with more variables, and what it logs.
+// collecting returns a Tracer that sends to url, with more variables, and its log.
 func collecting(t *testing.T, url string, more ...string) (*trace.Tracer, *observer.ObservedLogs) {
 	t.Helper()
 	s, err := trace.Read(append([]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + url, "OTEL_BSP_SCHEDULE_DELAY=1"}, more...))
@@ -43,7 +43,7 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 	return s.URL
 }
 
-// tick makes one span.
+// tick creates one span.
 func tick(tr *trace.Tracer) {
 	_, end := tr.Cron(context.Background(), "c")
 	end(nil)
@@ -62,7 +62,7 @@ func await(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// TestBrokenCollectors: whatever a collector does, spans are lost and not waited for, and the log says so once.
+// TestBrokenCollectors checks that spans are lost without waiting, and that this is logged once.
 func TestBrokenCollectors(t *testing.T) {
 	t.Parallel()
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
@@ -130,7 +130,7 @@ func pour(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestBatchesAreSentAgain: where the specification of OTLP lets a client do so.
+// TestBatchesAreSentAgain checks the retries that the specification of OTLP allows.
 func TestBatchesAreSentAgain(t *testing.T) {
 	t.Parallel()
 	for _, code := range []int{429, 502, 503, 504} {
@@ -169,7 +169,7 @@ func read(t *testing.T, r *http.Request) (list []*tracepb.Span) {
 	return list
 }
 
-// TestWhatIsRefusedInPartIsSaid: a collector that takes some spans says why it does not take the others.
+// TestWhatIsRefusedInPartIsSaid checks that the collector's reason for rejected spans is logged.
 func TestWhatIsRefusedInPartIsSaid(t *testing.T) {
 	t.Parallel()
 	const partial = "\x0a\x09\x08\x02\x12\x05quota" // partial_success: rejected_spans 2, error_message "quota"
@@ -181,7 +181,7 @@ func TestWhatIsRefusedInPartIsSaid(t *testing.T) {
 	}
 }
 
-// TestCloseSendsTheRest: what has ended is told before the process ends, and only as long as there is time.
+// TestCloseSendsTheRest checks that ended spans are sent before the process ends, within the time limit.
 func TestCloseSendsTheRest(t *testing.T) {
 	t.Parallel()
 	var spans atomic.Int32
@@ -201,7 +201,7 @@ func TestCloseSendsTheRest(t *testing.T) {
 	tr.Close(over)
 }
 
-// TestNoTracerCostsNothing: where no collector is named, spans are neither made nor paid for.
+// TestNoTracerCostsNothing checks that there are no spans and no cost without a collector.
 func TestNoTracerCostsNothing(t *testing.T) {
 	var tr *trace.Tracer
 	ctx, r, run := mapping.WithTrace(t.Context(), mapping.ReadTrace("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "")), httptest.NewRequest("GET", "/", nil), &mapping.Run{}

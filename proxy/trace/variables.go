@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// variables are those of an environment, and what is wrong with them.
+// variables are the variables of an environment, and their problems.
 type variables struct {
 	set   map[string]string
 	used  map[string]bool
@@ -30,7 +30,7 @@ func newVariables(environ []string) *variables {
 	return v
 }
 
-// unread are the set variables that are not read, but for those that turn something off.
+// unread returns the set variables that are not read, except for those that disable something.
 func (v *variables) unread() (list []string) {
 	for name := range v.set {
 		if !v.used[name] && v.set[name] != "none" {
@@ -46,12 +46,12 @@ func (v *variables) get(name string) string {
 	return v.set[name]
 }
 
-// complain says what is wrong with a variable, never its value where that may be a secret.
+// complain reports a problem with a variable. It never shows a value that may be a secret.
 func (v *variables) complain(name, format string, args ...any) {
 	v.wrong = append(v.wrong, config.Problem{Where: "environment " + name, Text: fmt.Sprintf(format, args...)})
 }
 
-// err is everything that is wrong, nil for nothing.
+// err returns all problems, or nil.
 func (v *variables) err() error {
 	if len(v.wrong) == 0 {
 		return nil
@@ -71,8 +71,8 @@ func (v *variables) yes(name string) bool {
 	return false
 }
 
-// otlp is the variable of the exporter of traces, else the one of all exporters: OTEL_EXPORTER_OTLP_what. name is the
-// one that counts.
+// otlp returns the variable of the exporter of traces, or else the one of all exporters: OTEL_EXPORTER_OTLP_what. name
+// is the one that counts.
 func (v *variables) otlp(what string) (name, value string) {
 	general := v.get("OTEL_EXPORTER_OTLP_" + what)
 	if own := v.get("OTEL_EXPORTER_OTLP_TRACES_" + what); own != "" {
@@ -81,7 +81,7 @@ func (v *variables) otlp(what string) (name, value string) {
 	return "OTEL_EXPORTER_OTLP_" + what, general
 }
 
-// oneOf refuses a value that is not in the list, whose first is the default.
+// oneOf refuses a value outside of the list, whose first element is the default.
 func (v *variables) oneOf(name, value string, list ...string) string {
 	value = cmp.Or(value, list[0])
 	if !slices.Contains(list, value) {
@@ -90,7 +90,7 @@ func (v *variables) oneOf(name, value string, list ...string) string {
 	return value
 }
 
-// number is a whole number of at least least; usual where there is none.
+// number reads a whole number of at least least. usual is the default.
 func (v *variables) number(name, value string, usual, least int) int {
 	if value == "" {
 		return usual
@@ -103,12 +103,12 @@ func (v *variables) number(name, value string, usual, least int) int {
 	return n
 }
 
-// milliseconds is a time as the specification has them; least 1.
+// milliseconds reads a time of the specification, at least 1 ms.
 func (v *variables) milliseconds(name, value string, usual time.Duration) time.Duration {
 	return time.Duration(v.number(name, value, int(usual/time.Millisecond), 1)) * time.Millisecond
 }
 
-// pairs reads name=value,name=value, with values as in a URL (W3C Baggage, without properties).
+// pairs reads name=value,name=value, with URL-encoded values (W3C Baggage, without properties).
 func (v *variables) pairs(name, value string, each func(key, value string)) {
 	for member := range strings.SplitSeq(value, ",") {
 		if strings.TrimSpace(member) == "" {

@@ -12,14 +12,14 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// usualEndpoint is where a collector listens beside the program (OTLP exporter, "Endpoint URLs for OTLP/HTTP").
+// usualEndpoint is the address of a collector on the same machine (OTLP exporter, "Endpoint URLs for OTLP/HTTP").
 const (
 	usualEndpoint = "http://localhost:4318"
 	tracesPath    = "/v1/traces"
 	usualTimeout  = 10 * time.Second
 )
 
-// exporter is what sends the spans, and where to.
+// exporter reads the exporter and its address.
 func (v *variables) exporter(s *Settings) {
 	v.oneOf("OTEL_TRACES_EXPORTER", v.get("OTEL_TRACES_EXPORTER"), "otlp", "none")
 	if name, value := v.otlp("PROTOCOL"); value == "grpc" {
@@ -36,7 +36,7 @@ func (v *variables) exporter(s *Settings) {
 	name, value = v.otlp("COMPRESSION")
 	s.gzip = v.oneOf(name, value, "none", "gzip") == "gzip"
 	s.headers = map[string]string{}
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} { // those of traces take precedence
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} { // the second takes precedence
 		v.pairs(name, v.get(name), func(key, value string) {
 			if !httpguts.ValidHeaderFieldName(key) || !httpguts.ValidHeaderFieldValue(value) {
 				v.complain(name, "%q cannot be the name of a header, or its value that of one", key)
@@ -46,7 +46,7 @@ func (v *variables) exporter(s *Settings) {
 	}
 }
 
-// endpoint is the URL for traces as it stands, or the one for everything with their path.
+// endpoint returns the URL for traces verbatim, or the general one with the path for traces.
 func (v *variables) endpoint() *url.URL {
 	own, all := v.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), v.get("OTEL_EXPORTER_OTLP_ENDPOINT")
 	name, text := "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", own
@@ -70,14 +70,14 @@ func (v *variables) endpoint() *url.URL {
 	return u
 }
 
-// insecure is of gRPC; here the scheme says it, which must not be contradicted.
+// insecure is for gRPC. In HTTP it must not contradict the scheme.
 func (v *variables) insecure(scheme string) {
 	if name, value := v.otlp("INSECURE"); value != "" && v.yes(name) != (scheme == "http") {
 		v.complain(name, "the scheme of the endpoint decides, and is %s. Unset it, or change the scheme", scheme)
 	}
 }
 
-// connection reads the files of certificates.
+// connection reads the certificate files.
 func (v *variables) connection(s *Settings) {
 	var c tls.Config
 	name, file := v.otlp("CERTIFICATE")

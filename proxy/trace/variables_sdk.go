@@ -10,7 +10,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// identity is what the spans are said to be of. The service's own variable takes precedence over the attribute.
+// identity reads the resource of the spans. The service's own variable takes precedence over the attribute.
 func (v *variables) identity(s *Settings) {
 	v.pairs("OTEL_RESOURCE_ATTRIBUTES", v.get("OTEL_RESOURCE_ATTRIBUTES"), func(key, value string) {
 		s.resource = append(s.resource, attribute.String(key, value))
@@ -20,7 +20,7 @@ func (v *variables) identity(s *Settings) {
 	}
 }
 
-// usualSampler keeps what the client keeps, and all that begins here.
+// usualSampler samples the traces that the client samples, and all that begin here.
 const usualSampler = "parentbased_always_on"
 
 func (v *variables) sampling(s *Settings) {
@@ -56,7 +56,7 @@ func (v *variables) ratio(name, value string) float64 {
 	return r
 }
 
-// batches is how many spans wait, and for how long. What comes while the queue is full is dropped.
+// batches reads how many spans wait, and for how long. Spans are dropped while the queue is full.
 func (v *variables) batches(s *Settings) {
 	const delay, timeout, queue, batch = "OTEL_BSP_SCHEDULE_DELAY", "OTEL_BSP_EXPORT_TIMEOUT", "OTEL_BSP_MAX_QUEUE_SIZE", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"
 	most := v.number(queue, v.get(queue), sdk.DefaultMaxQueueSize, 1)
@@ -71,7 +71,7 @@ func (v *variables) batches(s *Settings) {
 	}
 }
 
-// spanLimits bound a span; those of spans take precedence over those of everything.
+// spanLimits reads the bounds of a span. Those of spans take precedence over the general ones.
 func (v *variables) spanLimits(s *Settings) {
 	limit := func(usual int, names ...string) int {
 		for _, name := range names {
@@ -89,8 +89,8 @@ func (v *variables) spanLimits(s *Settings) {
 	}
 }
 
-// propagators are the headers that lead from one program to the next. Baggage is for a client's own programs, which an
-// agent may not be: it goes on only where the variable says so.
+// propagators reads the headers that are passed on to agents. Baggage is for a client's own programs, which an agent
+// may not be, so it is only passed on if the variable names it.
 func (v *variables) propagators(s *Settings) {
 	const name = "OTEL_PROPAGATORS"
 	text := cmp.Or(v.get(name), "tracecontext")

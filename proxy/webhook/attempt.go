@@ -17,18 +17,19 @@ import (
 
 // Headers of a delivery.
 const (
-	headerDelivery  = "X-Apbridge-Delivery"  // the same at every attempt
+	headerDelivery  = "X-Apbridge-Delivery"  // the same for every attempt
 	headerAttempt   = "X-Apbridge-Attempt"   // from 1
-	headerSignature = "X-Apbridge-Signature" // with a secret: see Sign
+	headerSignature = "X-Apbridge-Signature" // if there is a secret, see Sign
 )
 
-// verdict is what came of an attempt: why is "" after a success; final says that a further attempt is of no use.
+// verdict is the result of an attempt. why is "" after a success. final means that another attempt is useless.
 type verdict struct {
 	why   string
 	final bool
 }
 
-// attempt makes one attempt and notes what came of it. What cannot be noted is tried again once the lease is over.
+// attempt makes one attempt and stores its result. If the result cannot be stored, the delivery is repeated after the
+// lease.
 func (s *Sender) attempt(ctx context.Context, d store.Delivery) {
 	v := s.post(ctx, d)
 	note := context.WithoutCancel(ctx)
@@ -54,7 +55,7 @@ func (s *Sender) attempt(ctx context.Context, d store.Delivery) {
 	}
 }
 
-// tellOf has the audit log told of a delivery that is over.
+// tellOf writes a finished delivery to the audit log.
 func tellOf(ctx context.Context, d store.Delivery, v verdict) {
 	ctx, done := mapping.BeginAudited(mapping.WithPrincipal(ctx, mapping.Principal{Tenant: d.Tenant}), "webhook")
 	mapping.SetAuditVerb(ctx, mapping.Notified)
@@ -66,7 +67,7 @@ func tellOf(ctx context.Context, d store.Delivery, v verdict) {
 	done(err)
 }
 
-// post sends the delivery once. The answer's body is not looked at.
+// post sends the delivery once. It ignores the answer's body.
 func (s *Sender) post(ctx context.Context, d store.Delivery) verdict {
 	cfg := s.cfg.Load()
 	if u, err := url.Parse(d.URL); err == nil && !cfg.MayCall(u.Hostname()) {
@@ -110,7 +111,7 @@ func judge(status int) verdict {
 	}
 }
 
-// failure words an error without the URL, which may hold a token.
+// failure describes an error without the URL, which may contain a token.
 func failure(ctx context.Context, err error) verdict {
 	if errors.Is(err, errPrivate) {
 		return verdict{why: errPrivate.Error(), final: true}
@@ -125,7 +126,7 @@ func failure(ctx context.Context, err error) verdict {
 	return verdict{why: why[:min(len(why), 300)]}
 }
 
-// hostOf is what attempts are counted by.
+// hostOf returns the host by which attempts are counted.
 func hostOf(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 
 var errPrivate = errors.New("the URL leads to a private network, which this bridge does not call (webhooks.allow_private_networks)")
 
-// newClient makes a client that goes where a stranger's URL points, and nowhere it should not: no proxy of the
-// environment, no redirect, no cookie, and, while private networks are not allowed, no connection to an address that is
-// not public. The address is looked at when the connection is made: what a name resolved to before says nothing.
+// newClient returns a client for the URLs of strangers. It uses no proxy of the environment, follows no redirect and
+// keeps no cookie. Unless private networks are allowed, it only connects to public addresses. The address is checked
+// when connecting, because an earlier resolution of the name proves nothing.
 func newClient(private func() bool, agent string) *resty.Client {
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}
 	dialer.ControlContext = func(_ context.Context, network, address string, _ syscall.RawConn) error {
@@ -33,7 +33,7 @@ func newClient(private func() bool, agent string) *resty.Client {
 	}, agent)
 }
 
-// onlyPublic refuses an address that is about to be connected to.
+// onlyPublic refuses an address before it is connected to.
 func onlyPublic(network, address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || network != "tcp4" && network != "tcp6" || !publicAddr(at.Addr()) {

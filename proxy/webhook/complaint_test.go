@@ -8,7 +8,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// TestAnOutboxThatCannotBeReadIsSaidOnce: the sender tries each second, and the log does not grow with that.
+// TestAnOutboxThatCannotBeReadIsSaidOnce checks that the sender retries each second without a log line for each.
 func TestAnOutboxThatCannotBeReadIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

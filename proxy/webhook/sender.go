@@ -17,25 +17,26 @@ import (
 )
 
 const (
-	// tries is how often a delivery is attempted: with firstRetry doubled each time, over about an hour.
+	// tries is the number of attempts of a delivery. With doubled pauses from firstRetry on, they take about an hour.
 	tries      = 8
 	firstRetry = 30 * time.Second
-	// attemptTimeout bounds one attempt, lease how long after a claim another process believes that ours is gone.
+	// attemptTimeout bounds one attempt. lease is the time after a claim at which another process assumes that ours is
+	// gone.
 	attemptTimeout = 15 * time.Second
 	lease          = 4 * attemptTimeout
-	// atOnce bounds attempts under way, atOnceHost those to one receiver, so that a slow one leaves room for others.
+	// atOnce bounds concurrent attempts, atOnceHost those to one receiver, so that a slow one does not block others.
 	atOnce       = 16
-	atOnceTenant = 12 // of one tenant
+	atOnceTenant = 12 // to receivers of one tenant
 	atOnceHost   = 4
-	// How long rows stay for people to look at.
+	// How long finished rows are kept for people.
 	deliveredKept = 24 * time.Hour
 	deadKept      = 30 * 24 * time.Hour
-	// longestWait bounds how long the outbox goes unlooked at.
+	// longestWait bounds the interval at which the outbox is read.
 	longestWait = time.Minute
 	retryStore  = time.Second
 )
 
-// Sender delivers what is in the outbox. Safe for concurrent use.
+// Sender delivers the outbox. Safe for concurrent use.
 type Sender struct {
 	deliveries *store.Outbox
 	runs       *store.Runs
@@ -45,16 +46,16 @@ type Sender struct {
 	log        *zap.Logger
 	backoff    func(attempts int) time.Duration
 	tracer     *trace.Tracer       // may be nil
-	unread     logthrottle.Limiter // of the outbox; Run's goroutine only
+	unread     logthrottle.Limiter // errors of reading the outbox; only for Run's goroutine
 
 	mu      sync.Mutex
-	hosts   map[string]int // attempts under way
-	tenants map[string]int // the same
+	hosts   map[string]int // attempts in progress by host
+	tenants map[string]int // by tenant
 	all     int
-	freed   chan struct{} // rung when an attempt is over
+	freed   chan struct{} // signalled when an attempt ends
 }
 
-// New returns a Sender; nothing is sent before Run. agent is its User-Agent.
+// New returns a Sender, which sends nothing before Run. agent is its User-Agent.
 func New(deliveries *store.Outbox, runs *store.Runs, cfg config.Webhooks, agent string, m *metrics.Metrics, log *zap.Logger) *Sender {
 	s := &Sender{deliveries: deliveries, runs: runs, metrics: m, log: log, backoff: backoff, hosts: map[string]int{}, tenants: map[string]int{}, freed: make(chan struct{}, 1)}
 	s.cfg.Store(&cfg)
@@ -62,23 +63,23 @@ func New(deliveries *store.Outbox, runs *store.Runs, cfg config.Webhooks, agent 
 	return s
 }
 
-// Reconfigure has the next attempts made by another configuration.
+// Reconfigure changes the configuration for the next attempts.
 func (s *Sender) Reconfigure(cfg config.Webhooks) {
 	s.cfg.Store(&cfg)
-	s.client.GetClient().CloseIdleConnections() // one may lead where none may lead any more
+	s.client.GetClient().CloseIdleConnections() // their targets may no longer be allowed
 }
 
-// backoff is the pause after so many failed attempts: exponential, and spread by a fifth each way so that receivers are
-// not met by everything at once.
+// backoff returns the pause after a number of failed attempts. It is exponential, with a random deviation of a fifth,
+// so that retries are spread.
 func backoff(attempts int) time.Duration {
 	d := firstRetry << min(attempts-1, tries)
 	return min(time.Duration(float64(d)*(0.8+0.4*rand.Float64())), store.LongestDeliveryWait)
 }
 
-// Trace has spans made of attempts; nil: none. It must be called before Run.
+// Trace enables spans of attempts; nil disables them. It must be called before Run.
 func (s *Sender) Trace(t *trace.Tracer) { s.tracer = t }
 
-// Run delivers until ctx ends. Attempts under way are then given back and made again by the next process.
+// Run delivers until ctx ends. Attempts in progress are then released, and repeated by the next process.
 func (s *Sender) Run(ctx context.Context) {
 	var attempts sync.WaitGroup
 	defer attempts.Wait()
@@ -93,11 +94,11 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
-// start begins attempts at what is due, and says how long there is nothing more to begin.
+// start starts due attempts, and returns the time until the next one.
 func (s *Sender) start(ctx context.Context, attempts *sync.WaitGroup) time.Duration {
 	room := s.room()
 	if room == 0 {
-		return longestWait // until one is over
+		return longestWait // until one ends
 	}
 	hosts, tenants := map[string]int{}, map[string]int{}
 	list, wait, err := s.deliveries.Claim(ctx, room, lease, func(tenant, url string) bool { return s.pick(hosts, tenants, hostOf(url), tenant) })
@@ -126,7 +127,7 @@ func (s *Sender) start(ctx context.Context, attempts *sync.WaitGroup) time.Durat
 	return wait
 }
 
-// pause waits for the doorbell, for room, or for d to pass.
+// pause waits for a signal of the outbox, for a free slot, or until d has passed.
 func (s *Sender) pause(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return
@@ -147,7 +148,7 @@ func (s *Sender) room() int {
 	return atOnce - s.all
 }
 
-// pick reports whether one more attempt at the host may begin for the tenant, those in hosts and tenants included.
+// pick reports whether another attempt to the host may start for the tenant, and counts it in hosts and tenants.
 func (s *Sender) pick(hosts, tenants map[string]int, host, tenant string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

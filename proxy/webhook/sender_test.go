@@ -48,7 +48,7 @@ func setup(t *testing.T) *harness {
 	return open(t, filepath.Join(t.TempDir(), "a.db"))
 }
 
-// hooked ends a run whose end is to be told to url, and returns the run's id.
+// hooked ends a run with a webhook to url, and returns the run's id.
 func (b *harness) hooked(url string) string {
 	b.t.Helper()
 	id, thread := mapping.NewID(), mapping.NewID()
@@ -76,7 +76,7 @@ func (b *harness) send(cfg config.Webhooks, pause time.Duration) (stop func()) {
 	return stop
 }
 
-// sender is one that runs until the test ends.
+// sender returns a sender that runs until the test ends.
 func (b *harness) sender(cfg config.Webhooks, pause time.Duration) *Sender {
 	s, _ := b.start(cfg, pause)
 	return s
@@ -102,7 +102,7 @@ func (b *harness) delivery(runID string) store.Delivery {
 	return list[0]
 }
 
-// until waits for a delivery to be as wanted.
+// until waits for a delivery that matches.
 func (b *harness) until(runID string, want func(store.Delivery) bool) store.Delivery {
 	b.t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -128,7 +128,7 @@ type received struct {
 	body   string
 }
 
-// receiver notes what it gets, and answers as told.
+// receiver records its requests and answers them.
 func receiver(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.Request)) (url string, got chan received) {
 	t.Helper()
 	got = make(chan received, 100)
@@ -171,7 +171,7 @@ func TestADeliveryIsSignedAndNamed(t *testing.T) {
 
 func TestSignatureIsWhatItSays(t *testing.T) {
 	t.Parallel()
-	// Of openssl dgst -sha256 -hmac key, for printf '1700000000.{}' and for printf '1700000000.7.{}'.
+	// From openssl dgst -sha256 -hmac key, for printf '1700000000.{}' and for printf '1700000000.7.{}'.
 	want := "t=1700000000,v1=9d713ed406bb7076d4123f0dc2c39d2df5c654ed4b0cd56b52c8b4c940bd63ae,v2=7d77906aa04e21e7594d136aeb6a5f54936f92be467435916bcc94485b6bca93"
 	at := time.Unix(1_700_000_000, 0)
 	got := Sign([]string{"key"}, at, "7", []byte("{}"))
@@ -190,7 +190,7 @@ func TestSignatureIsWhatItSays(t *testing.T) {
 	}
 }
 
-// TestSecretsAreExchanged: the next attempt is signed with both, without a restart.
+// TestSecretsAreExchanged checks that the next attempt is signed with both, without a restart.
 func TestSecretsAreExchanged(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -205,7 +205,7 @@ func TestSecretsAreExchanged(t *testing.T) {
 	}
 }
 
-// TestHostsThatAreTakenAway: a delivery is given up that waits when its host is allowed no more.
+// TestHostsThatAreTakenAway checks that a waiting delivery is given up when its host is no longer allowed.
 func TestHostsThatAreTakenAway(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -219,7 +219,7 @@ func TestHostsThatAreTakenAway(t *testing.T) {
 	}
 }
 
-// TestPrivateNetworksThatAreTakenAway: a connection that is open is none to go on with.
+// TestPrivateNetworksThatAreTakenAway checks that an open connection is not reused.
 func TestPrivateNetworksThatAreTakenAway(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -324,7 +324,7 @@ func TestLostReplyIsDeliveredAgainUnderTheSameID(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	url, got := receiver(t, func(n int, w http.ResponseWriter, _ *http.Request) {
-		if n == 1 { // took it, and is cut off before it can say so
+		if n == 1 { // it received the delivery, and is cut off before its answer
 			conn, _, _ := http.NewResponseController(w).Hijack()
 			_ = conn.Close()
 		}
@@ -364,7 +364,7 @@ func TestStoppedInAnAttemptGoesOnAfterARestart(t *testing.T) {
 	}
 }
 
-// A tenant with many slow receivers leaves attempts to others.
+// Many slow receivers of one tenant do not block those of others.
 func TestATenantLeavesAttemptsToOthers(t *testing.T) {
 	t.Parallel()
 	s := New(nil, nil, config.Webhooks{}, "", nil, zap.NewNop())

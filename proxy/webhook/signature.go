@@ -10,10 +10,10 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// Sign returns the value of X-Apbridge-Signature: "t=SECONDS,v1=HEX,v2=HEX", and v1 and v2 again for each further
-// secret; "" without any. v1 is the HMAC-SHA256 under the secret of SECONDS, a dot and the body, v2 that of SECONDS, a
-// dot, the delivery, a dot and the body. A receiver computes the same, and refuses times long past, so that it cannot
-// be sent again later; with v2, nor under the name of another delivery before that.
+// Sign returns the value of X-Apbridge-Signature: "t=SECONDS,v1=HEX,v2=HEX", followed by v1 and v2 for each further
+// secret, or "" without secrets. v1 is the HMAC-SHA256 of SECONDS, a dot and the body. v2 is that of SECONDS, a dot,
+// the delivery, a dot and the body. A receiver computes the same and refuses old times, which prevents a replay after
+// that. With v2 it also prevents an earlier replay as another delivery.
 func Sign(secrets []string, at time.Time, delivery string, body []byte) string {
 	if len(secrets) == 0 {
 		return ""
@@ -33,7 +33,7 @@ func sum(secret, before string, body []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// secretsOf has the secret before at the end: a receiver that reads the last v2 alone knows that one still.
+// secretsOf puts the previous secret last, for receivers that only read the last v2 and know that secret.
 func secretsOf(cfg *config.Webhooks) (list []string) {
 	for _, secret := range []config.Secret{cfg.Secret, cfg.PreviousSecret} {
 		if secret != "" {

@@ -7,9 +7,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// traced begins the span of an attempt, below the run. It asks the database for the run, but only where spans are made:
-// a row of the outbox does not say what trace it is of. Of a run that was deleted meanwhile the attempt is a trace of
-// its own.
+// traced begins the span of an attempt, below the run's. The outbox has no trace, so the run is read from the database,
+// but only if spans are recorded. The attempt for a deleted run is a separate trace.
 func (s *Sender) traced(ctx context.Context, d store.Delivery) (context.Context, func(status int, outcome string)) {
 	if s.tracer == nil {
 		return s.tracer.Delivery(ctx, d.RunID, d.URL, d.Attempts)

@@ -9,9 +9,9 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// CheckTarget refuses a URL that a completion hook can never be sent to: Invalid for anything but http and https with a
-// host and without user:password, for a host that the configuration does not allow, and, unless private networks are
-// allowed, for one that names one by itself. What a name resolves to is only known when it is called (publicAddr).
+// CheckTarget refuses a URL that can never be the target of a completion hook: Invalid for anything but http and https
+// with a host and without user:password, for a host that the configuration does not allow, and, unless private networks
+// are allowed, for a private address. The addresses of a name are only checked when connecting (publicAddr).
 func CheckTarget(raw string, cfg config.Webhooks) error {
 	u, err := url.Parse(raw)
 	switch {
@@ -39,8 +39,8 @@ func badTarget(why string) error {
 	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "webhook %s.", why)
 }
 
-// endsInNumber: such a host is an IPv4 address to some resolvers, in decimal, octal or hexadecimal, with one to four
-// parts (URL Standard, "ends in a number checker"), and none of them agree.
+// endsInNumber detects a host that some resolvers read as an IPv4 address, in decimal, octal or hexadecimal, with one
+// to four parts (URL Standard, "ends in a number checker"). Resolvers differ in this.
 func endsInNumber(host string) bool {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	if hex, ok := strings.CutPrefix(last, "0x"); ok {
@@ -49,9 +49,9 @@ func endsInNumber(host string) bool {
 	return last != "" && strings.Trim(last, "0123456789") == ""
 }
 
-// publicAddr reports whether an address may be a host's on the internet. The others are loopback, private, link-local,
-// shared, multicast, reserved, or stand for an IPv4 address in another guise (IANA special-purpose address registries,
-// RFC 6890).
+// publicAddr reports whether an address may be that of a host on the internet. Others are loopback, private,
+// link-local, shared, multicast, reserved, or contain an IPv4 address (IANA special-purpose address registries, RFC
+// 6890).
 func publicAddr(a netip.Addr) bool {
 	a = a.Unmap()
 	if !a.IsValid() || a.Zone() != "" || !a.IsGlobalUnicast() || a.IsPrivate() {
@@ -65,8 +65,7 @@ func publicAddr(a netip.Addr) bool {
 	return true
 }
 
-// special are the networks that net/netip takes for global unicast although no host is to be found there, or another
-// one.
+// special are networks that net/netip treats as global unicast although they contain no host, or represent another one.
 var special = prefixes(
 	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
 	"203.0.113.0/24", "240.0.0.0/4",

@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// bareSDK is an agent on the Python SDK of the v1 protocol, whose answers never carry what it puts into
-// additional_output: it asks by the name of its first step, and says in the last one what it was answered.
+// bareSDK is an agent on the Python SDK of the v1 protocol, which drops additional_output. It asks by the name of its
+// first step, and repeats the answer in the last one.
 func bareSDK() http.Handler {
 	mux := http.NewServeMux()
 	const task = `{"input":"hi","additional_input":null,"task_id":"t","artifacts":[],"steps":[]}`
@@ -38,8 +38,8 @@ func bareSDK() http.Handler {
 	return mux
 }
 
-// TestBareSDKAsksByName: without additional_output the name of a step is all that says that it is a question (both SDKs
-// of the v1 protocol drop it).
+// TestBareSDKAsksByName checks that the name of a step is enough to ask a question, because both SDKs of the v1
+// protocol drop additional_output.
 func TestBareSDKAsksByName(t *testing.T) {
 	t.Parallel()
 	url := adaptertest.Serve(t, bareSDK()).URL

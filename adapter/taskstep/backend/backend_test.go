@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// What the tests of the backend share.
+// Helpers for the tests of the backend.
 
 func backendAt(t *testing.T, url string) adapter.Backend {
 	t.Helper()
@@ -30,7 +30,7 @@ func backendWith(t *testing.T, up adapter.Upstream) adapter.Backend {
 	return b
 }
 
-// patientAt is a backend that looks for what became of a call as long as in use.
+// patientAt returns a backend that searches for as long as in production.
 func patientAt(t *testing.T, url string) adapter.Backend {
 	t.Helper()
 	b := backendAt(t, url)
@@ -65,7 +65,7 @@ func mustFail(t *testing.T, tr adaptertest.Trace, code string) {
 	}
 }
 
-// said are the outputs of a trace as text.
+// said returns the outputs of a trace as text.
 func said(tr adaptertest.Trace) []string {
 	var list []string
 	for _, ev := range tr.Outputs() {
@@ -75,7 +75,7 @@ func said(tr adaptertest.Trace) []string {
 	return list
 }
 
-// again is the task as the engine hands it over when a run goes on after what was logged.
+// again returns the task as the engine passes it after these events were logged.
 func again(task adapter.Assignment, logged []mapping.Event) adapter.Assignment {
 	task.After = append(append([]mapping.Event(nil), task.After...), logged...)
 	for _, ev := range logged {
@@ -89,7 +89,7 @@ func again(task adapter.Assignment, logged []mapping.Event) adapter.Assignment {
 	return task
 }
 
-// runFor runs a task until n events were seen, as a process that dies then.
+// runFor runs a task until n events were seen, like a process that dies then.
 func runFor(t *testing.T, b adapter.Backend, task adapter.Assignment, n int) adaptertest.Trace {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), adaptertest.Patience)
@@ -101,7 +101,7 @@ func runFor(t *testing.T, b adapter.Backend, task adapter.Assignment, n int) ada
 	return tr
 }
 
-// refusing answers POSTs of one route with a status.
+// refusing answers POSTs to one route with a status.
 func refusing(h http.Handler, route string, status int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, route) {

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 )
 
-// instant answers without thinking: every third step is the last.
+// instant answers at once: every third step is the last.
 func instant() http.Handler {
 	const task, step = `{"task_id":"t","input":"hi","additional_input":{},"artifacts":[]}`,
 		`{"task_id":"t","step_id":"s","name":null,"input":null,"status":"completed","output":"done","additional_output":{},"artifacts":[],"is_last":`
@@ -33,8 +33,8 @@ func instant() http.Handler {
 	})
 }
 
-// BenchmarkRun is a run of three steps through the backend; BenchmarkDirect the same four calls by a bare client, the
-// floor.
+// BenchmarkRun runs three steps through the backend. BenchmarkDirect sends the same four calls with a bare client, as
+// the lower bound.
 func BenchmarkRun(b *testing.B) {
 	srv := httptest.NewServer(instant())
 	defer srv.Close()

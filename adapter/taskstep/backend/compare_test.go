@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// failed runs a task to the failure of its third step, and is what the engine has of it then.
+// failed runs a task up to the failure of its third step, and returns the engine's view of it.
 func failed(t *testing.T, b adapter.Backend, files *adaptertest.Files) (adapter.Assignment, adaptertest.Trace) {
 	t.Helper()
 	task := adaptertest.NewTask(files)
@@ -39,7 +39,7 @@ func compare(t *testing.T, ctx context.Context, b adapter.Backend, task adapter.
 	return update, changed
 }
 
-// skippedAtEnd are the files that an update names as skipped, by path.
+// skippedAtEnd returns the skipped files of an update, by path.
 func skippedAtEnd(t *testing.T, update mapping.Event) map[string]string {
 	t.Helper()
 	var delta struct {
@@ -63,8 +63,8 @@ func skippedAtEnd(t *testing.T, update mapping.Event) map[string]string {
 	return all
 }
 
-// TestFileRewrittenBeforeAFailure: the thread has what the agent has when a run has failed, and a second look finds
-// nothing.
+// TestFileRewrittenBeforeAFailure checks that the thread has the agent's files after a failed run, and that a second
+// comparison finds nothing.
 func TestFileRewrittenBeforeAFailure(t *testing.T) {
 	t.Parallel()
 	for _, kind := range silentKinds() {
@@ -86,8 +86,8 @@ func TestFileRewrittenBeforeAFailure(t *testing.T) {
 	}
 }
 
-// TestNewArtifactAtEveryWrite: an agent that names each new version in a step is not read back from its list, whose
-// order says nothing.
+// TestNewArtifactAtEveryWrite checks that the list of an agent that names each new version in a step is not used,
+// because its order is undefined.
 func TestNewArtifactAtEveryWrite(t *testing.T) {
 	t.Parallel()
 	agent, files := adaptertest.NewStepAgent(adaptertest.Evo), adaptertest.NewFiles(nil)
@@ -102,8 +102,8 @@ func TestNewArtifactAtEveryWrite(t *testing.T) {
 	}
 }
 
-// TestAgentThatDoesNotTellItsFilesAtTheEnd: what could be older than the agent's is named, when the time is over; where
-// there is nothing, nothing is said.
+// TestAgentThatDoesNotTellItsFilesAtTheEnd checks that possibly outdated files are named when the time is over, and
+// that nothing is reported without files.
 func TestAgentThatDoesNotTellItsFilesAtTheEnd(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

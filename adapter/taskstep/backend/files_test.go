@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// filesOf are the paths of all files in the deltas of a trace.
+// filesOf returns the files in the deltas of a trace by path.
 func filesOf(t *testing.T, tr adaptertest.Trace) map[string]json.RawMessage {
 	t.Helper()
 	all := map[string]json.RawMessage{}
@@ -26,8 +26,8 @@ func filesOf(t *testing.T, tr adaptertest.Trace) map[string]json.RawMessage {
 	return all
 }
 
-// TestFilesBothWays: uploads reach the agent under their path, its files reach the thread and the state, whatever the
-// kind makes of paths.
+// TestFilesBothWays checks that uploads reach the agent under their path, and that its files reach the thread and the
+// state, for every kind's handling of paths.
 func TestFilesBothWays(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
@@ -40,7 +40,7 @@ func TestFilesBothWays(t *testing.T) {
 			mustSucceed(t, tr)
 			at := "out/result.txt"
 			if kind == adaptertest.Bee {
-				at = "result.txt" // takes no files and tells no folders
+				at = "result.txt" // takes no files and reports no folders
 			} else {
 				for path, want := range uploads {
 					if got, ok := agent.Received(path); !ok || got != want {
@@ -111,7 +111,7 @@ func TestBadFilesAreSkipped(t *testing.T) {
 	}
 }
 
-// TestUnchangedFiles: what the thread has already makes no delta.
+// TestUnchangedFiles checks that files which the thread has already make no delta.
 func TestUnchangedFiles(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
@@ -123,7 +123,7 @@ func TestUnchangedFiles(t *testing.T) {
 	}
 }
 
-// TestRewrittenUpload: forge names a rewritten upload in no step, only in its list at the end.
+// TestRewrittenUpload checks an upload rewritten by forge, which is in no step and only in the list at the end.
 func TestRewrittenUpload(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Forge)
@@ -160,7 +160,7 @@ func TestArtifactPaths(t *testing.T) {
 	}
 }
 
-// TestUploadPickUp: files that arrived before a crash are not sent again.
+// TestUploadPickUp checks that files that arrived before a crash are not sent again.
 func TestUploadPickUp(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []adaptertest.Kind{adaptertest.Python, adaptertest.JS, adaptertest.Forge} {

@@ -10,18 +10,18 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// The POSTs of a run, of which the creation is the first.
+// The POSTs of a run; the creation is the first.
 const (
 	theCreation = 1
 	aStep       = 3
 )
 
-// gateway answers 504 in the place of an agent that has carried out the nth POST.
+// gateway answers 504 instead of the agent, which has executed the nth POST.
 func gateway(kind adaptertest.Kind, nth int) *adaptertest.Gateway {
 	return &adaptertest.Gateway{Agent: adaptertest.NewStepAgent(kind), Nth: nth, Status: http.StatusGatewayTimeout}
 }
 
-// countsOf is what the agent behind a gateway was asked and did.
+// countsOf returns the agent's counts behind a gateway.
 func countsOf(g *adaptertest.Gateway) (tasks, steps, asked int) {
 	agent := g.Agent.(*adaptertest.StepAgent)
 	return agent.Counts().Creates, agent.Counts().Steps, len(agent.Inputs())
@@ -80,7 +80,7 @@ func TestGatewayThatKeepsACall(t *testing.T) {
 	}
 }
 
-// TestAgentsOwnWord: a status that does not say that the agent's answer is missing is believed.
+// TestAgentsOwnWord checks that a status counts as the agent's answer unless it means that the answer is missing.
 func TestAgentsOwnWord(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{408, 409, 500, 503, 521} {
@@ -99,7 +99,8 @@ func TestAgentsOwnWord(t *testing.T) {
 	}
 }
 
-// TestGatewayAnswersForAnUpload: a file that the agent has twice does no harm, so that the answer is a refusal.
+// TestGatewayAnswersForAnUpload checks that a gateway's answer to an upload counts as a refusal, because a duplicate
+// file does no harm.
 func TestGatewayAnswersForAnUpload(t *testing.T) {
 	t.Parallel()
 	g := gateway(adaptertest.Plain, 2)

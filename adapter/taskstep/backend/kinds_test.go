@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What single servers do, beside what the suite asks of all kinds.
+// Behaviour of single servers, beyond the suite for all kinds.
 
 // A server whose only step does all the work (gpt-engineer).
 func TestOneStepServer(t *testing.T) {
@@ -27,7 +27,7 @@ func TestOneStepServer(t *testing.T) {
 	}
 }
 
-// smol developer breaks on a task without words; the run says so and ends.
+// smol developer fails at a task without input. The run reports that and ends.
 func TestEmptyInputIsToldFromABrokenAgent(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Smol)
@@ -40,8 +40,8 @@ func TestEmptyInputIsToldFromABrokenAgent(t *testing.T) {
 	}
 }
 
-// evo.ninja writes its outputs as JSON within a string: they are told as they stand. Each touch of a file is a new
-// artifact; the last one counts, once.
+// evo.ninja writes its outputs as JSON within a string, which is kept. Each write of a file is a new artifact; only the
+// last one counts.
 func TestEvo(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Evo)
@@ -57,7 +57,7 @@ func TestEvo(t *testing.T) {
 	}
 }
 
-// Every kind of server that goes on for ever is stopped by max_steps, and by the same error again and again.
+// Every kind of server that never ends is stopped by max_steps, and by a repeated error.
 func TestNoKindRunsForEver(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
@@ -80,7 +80,7 @@ func TestNoKindRunsForEver(t *testing.T) {
 	}
 }
 
-// lying serves a list of an agent in its own way.
+// lying replaces an agent's answers to a list.
 func lying(agent http.Handler, list string, serve func(w http.ResponseWriter, r *http.Request)) (h http.Handler, asked *atomic.Int64) {
 	asked = &atomic.Int64{}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -93,8 +93,8 @@ func lying(agent http.Handler, list string, serve func(w http.ResponseWriter, r 
 	}), asked
 }
 
-// After a broken POST the steps are listed. Whatever such a list claims, the run ends, nothing is done twice, and a
-// step that is not this one is not taken for it.
+// After a broken POST the steps are listed. Whatever the list contains, the run ends, nothing is done twice, and
+// another step is not mistaken for this one.
 func TestListsOfStepsThatLie(t *testing.T) {
 	t.Parallel()
 	stepOf := func(id string) string {
@@ -147,7 +147,7 @@ func TestListsOfStepsThatLie(t *testing.T) {
 	}
 }
 
-// Lists of files that lie cost files, never the run.
+// Wrong lists of files cost files, but never the run.
 func TestListsOfFilesThatLie(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{

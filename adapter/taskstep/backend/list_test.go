@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 )
 
-// TestListEnds: whatever a server makes of pages, a walk through them ends, and has what there is to have.
+// TestListEnds checks that reading pages ends for every server, and finds all entries.
 func TestListEnds(t *testing.T) {
 	t.Parallel()
 	tasks := func(from, to int) string {
@@ -67,7 +67,7 @@ func TestListEnds(t *testing.T) {
 	}
 }
 
-// TestListIsBounded: a server that always has something new.
+// TestListIsBounded uses a server that always has a new entry.
 func TestListIsBounded(t *testing.T) {
 	t.Parallel()
 	n := 0

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 )
 
-// writingNaN has an agent write NaN where it says "@".
+// writingNaN replaces "@" in an agent's answers by NaN.
 func writingNaN(agent http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		said := httptest.NewRecorder()
@@ -24,7 +24,7 @@ func writingNaN(agent http.Handler) http.Handler {
 	})
 }
 
-// An agent in Python writes NaN. It is null: a step that was done does not fail for it.
+// Agents in Python write NaN, which becomes null. A completed step does not fail because of it.
 func TestNaNOfAStepIsNull(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)

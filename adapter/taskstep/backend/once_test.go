@@ -13,12 +13,11 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// lateAgent lists a task, and a step, only when it is done with it, whatever server its answers look like. It does
-// three steps.
+// lateAgent lists a task or a step only when it is complete, in the format of any server. It does three steps.
 type lateAgent struct {
-	style string // how its tasks look
-	// cutCreate and cutStep: the connection of the creation, of the POST of that step, breaks while the agent works. It
-	// is done after so many further looks at its list; below 0: never.
+	style string // format of its tasks
+	// cutCreate and cutStep break the connection of the creation, or of the POST of that step, while the agent works.
+	// It is complete after so many further reads of its list, or never if negative.
 	cutCreate bool
 	cutStep   int
 	after     int
@@ -26,7 +25,7 @@ type lateAgent struct {
 	mu       sync.Mutex
 	creates  int
 	steps    int
-	looks    int // since the connection was cut
+	looks    int // reads since the connection was cut
 	hidden   bool
 	addition string
 }
@@ -111,7 +110,7 @@ func (a *lateAgent) did() (creates, steps int) {
 
 var styles = []string{"zone", "no zone", "steps"}
 
-// lookingAt is a backend with the time to see what is listed after some looks.
+// lookingAt returns a backend that searches long enough for some reads.
 func lookingAt(t *testing.T, url string, after int) adapter.Backend {
 	if after > 0 {
 		return patientAt(t, url)
@@ -119,8 +118,8 @@ func lookingAt(t *testing.T, url string, after int) adapter.Backend {
 	return backendAt(t, url)
 }
 
-// TestNoStepTwice: the connection breaks in mid-step. What an agent looks like says nothing about a step that it does
-// not list: it may be at it.
+// TestNoStepTwice breaks the connection during a step. A step that is not listed may be in progress, whatever kind the
+// agent is.
 func TestNoStepTwice(t *testing.T) {
 	t.Parallel()
 	for _, style := range styles {
@@ -146,8 +145,7 @@ func TestNoStepTwice(t *testing.T) {
 	}
 }
 
-// TestNoStepTwiceAfterADeath: the bridge dies in mid-step, and the next one finds nothing of the step in the agent's
-// list.
+// TestNoStepTwiceAfterADeath lets the bridge die during a step that the agent does not list afterwards.
 func TestNoStepTwiceAfterADeath(t *testing.T) {
 	t.Parallel()
 	for _, style := range styles {
@@ -180,7 +178,7 @@ func TestNoStepTwiceAfterADeath(t *testing.T) {
 	}
 }
 
-// TestNoTaskTwice: the connection breaks, or the bridge dies, while the agent still makes the task and does not list it
+// TestNoTaskTwice breaks the connection, or lets the bridge die, while the agent creates the task and does not list it
 // yet.
 func TestNoTaskTwice(t *testing.T) {
 	t.Parallel()
@@ -199,7 +197,7 @@ func TestNoTaskTwice(t *testing.T) {
 					tr := runTask(t, lookingAt(t, url, after), task)
 					creates, steps := agent.did()
 					switch {
-					case after < 0 || died: // where the bridge died, a step may have been sent as well
+					case after < 0 || died: // if the bridge died, a step may have been sent, too
 						mustFail(t, tr, mapping.CodeOutcomeUnknown)
 					default:
 						mustSucceed(t, tr)
@@ -216,7 +214,7 @@ func TestNoTaskTwice(t *testing.T) {
 	}
 }
 
-// createElsewhereCut is the creation that the bridge which died had sent.
+// createElsewhereCut sends the creation of the bridge that died.
 func createElsewhereCut(t *testing.T, url string) {
 	t.Helper()
 	body := `{"input":"hi","additional_input":{"apbridge":{"run_id":"` + adaptertest.RunID + `"}}}`

@@ -15,13 +15,13 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// leg is one call of Run: for so many events, or to the end, with a task made from what the leg before it yielded.
+// leg is one call of Run, for a number of events or to the end, with a task derived from the previous leg's events.
 type leg struct {
-	events int // 0: all
+	events int // 0 means all
 	task   func(before []mapping.Event) adapter.Assignment
 }
 
-// walk makes the calls in turn, each in a process of its own, and returns the phases of the last one.
+// walk makes the calls one after the other, each in a new process, and returns the phases of the last one.
 func walk(t *testing.T, h http.Handler, legs ...leg) []string {
 	t.Helper()
 	core, logs := observer.New(zap.DebugLevel)
@@ -44,7 +44,7 @@ func walk(t *testing.T, h http.Handler, legs ...leg) []string {
 
 func whole([]mapping.Event) adapter.Assignment { return adaptertest.NewTask(nil) }
 
-// oneStep is a lockstep run, at its first step or at the next one.
+// oneStep returns a lockstep run at its first or its next step.
 func oneStep(before []mapping.Event) adapter.Assignment {
 	task := adaptertest.NewTask(nil)
 	if len(before) > 0 {
@@ -54,7 +54,7 @@ func oneStep(before []mapping.Event) adapter.Assignment {
 	return task
 }
 
-// afterDeath is a run of whose events so many were logged when its process died.
+// afterDeath returns a run of which so many events were logged when its process died.
 func afterDeath(logged int) func([]mapping.Event) adapter.Assignment {
 	return func(before []mapping.Event) adapter.Assignment {
 		task := again(adaptertest.NewTask(nil), before[:logged])
@@ -63,7 +63,7 @@ func afterDeath(logged int) func([]mapping.Event) adapter.Assignment {
 	}
 }
 
-// answering is the run that brings the answer to a question.
+// answering returns the run with the answer to a question.
 func answering(before []mapping.Event) adapter.Assignment {
 	task := adaptertest.NewTask(nil)
 	task.Resume, task.Task.Answer = true, rule.Answer{Text: "blue"}
@@ -71,7 +71,7 @@ func answering(before []mapping.Event) adapter.Assignment {
 	return task
 }
 
-// unprofiled is a task whose links say nothing of where the agent's routes are.
+// unprofiled returns a task whose links lack the location of the agent's routes.
 func unprofiled(task func([]mapping.Event) adapter.Assignment) func([]mapping.Event) adapter.Assignment {
 	return func(before []mapping.Event) adapter.Assignment {
 		made := task(before)
@@ -88,7 +88,7 @@ func unprofiled(task func([]mapping.Event) adapter.Assignment) func([]mapping.Ev
 	}
 }
 
-// TestPhases: the phases that runs pass, and that these runs pass every way the table allows.
+// TestPhases checks the phases of runs, and that these runs use every transition of the table.
 func TestPhases(t *testing.T) {
 	t.Parallel()
 	const begin, step = "recalling, locating, creating, linking, uploading", ", stepping, delivering"
@@ -139,7 +139,7 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// TestPhasesOutOfOrder: a move that the table does not have ends the run as a fault of the bridge.
+// TestPhasesOutOfOrder checks that a transition outside of the table ends the run as an internal error.
 func TestPhasesOutOfOrder(t *testing.T) {
 	t.Parallel()
 	b := backendOf(t, adaptertest.NewStepAgent(adaptertest.Plain)).(*backend)

@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// rewriting writes two files and rewrites one of them, and an upload, in a later step without a word: forge keeps one
-// artifact for each path, and touches neither its id nor its time.
+// rewriting writes two files and, in a later step, rewrites one of them and an upload without mentioning it: forge
+// keeps one artifact for each path, with the same id and time.
 func rewriting(kind adaptertest.Kind) *adaptertest.StepAgent {
 	a := adaptertest.NewStepAgent(kind)
 	a.Script[0].Files = [][2]string{{"a.txt", "one"}, {"kept.txt", "kept"}}
@@ -23,7 +23,7 @@ func uploaded() *adaptertest.Files {
 	return adaptertest.NewFiles(map[string]string{"in.txt": "as it came", "idle.txt": "as it came"})
 }
 
-// silentKinds are those that may write a file again without a new artifact.
+// silentKinds are those that may rewrite a file without a new artifact.
 func silentKinds() (list []adaptertest.Kind) {
 	for _, kind := range adaptertest.Kinds {
 		if kind != adaptertest.Evo {
@@ -54,7 +54,7 @@ func checkRewritten(t *testing.T, agent *adaptertest.StepAgent, files *adapterte
 	}
 }
 
-// TestFileRewrittenInTheSameRun: at the end of a run the thread has what the agent has.
+// TestFileRewrittenInTheSameRun checks that at the end of a run the thread has the agent's files.
 func TestFileRewrittenInTheSameRun(t *testing.T) {
 	t.Parallel()
 	for _, kind := range silentKinds() {
@@ -66,7 +66,7 @@ func TestFileRewrittenInTheSameRun(t *testing.T) {
 			checkRewritten(t, agent, files, tr)
 			saves := 4 // a.txt twice, kept.txt, in.txt
 			if kind == adaptertest.Bee {
-				saves = 3 // its files are seen at the end only
+				saves = 3 // its files are only seen at the end
 			}
 			if files.Saves() != saves {
 				t.Errorf("%d files were stored, want %d: the same bytes are compared and not stored again", files.Saves(), saves)
@@ -78,8 +78,7 @@ func TestFileRewrittenInTheSameRun(t *testing.T) {
 	}
 }
 
-// TestFileRewrittenInLockstep: each step is a call of its own, and only the last one asks for files that no step has
-// named.
+// TestFileRewrittenInLockstep uses one call for each step. Only the last one requests files that no step has named.
 func TestFileRewrittenInLockstep(t *testing.T) {
 	t.Parallel()
 	for _, kind := range silentKinds() {
@@ -105,7 +104,7 @@ func TestFileRewrittenInLockstep(t *testing.T) {
 	}
 }
 
-// TestFileRewrittenBeforeAQuestion: a question ends a run of ours, too, and so does the last step that a run may have.
+// TestFileRewrittenBeforeAQuestion checks runs that end with a question, and with the last allowed step.
 func TestFileRewrittenBeforeAQuestion(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*adaptertest.StepAgent, *adapter.Assignment){
@@ -123,8 +122,8 @@ func TestFileRewrittenBeforeAQuestion(t *testing.T) {
 	}
 }
 
-// TestFileNamedInEveryStep: an agent that names all of its files in each step has them downloaded once, and once more
-// at the end.
+// TestFileNamedInEveryStep checks that files which the agent names in each step are downloaded once, and once more at
+// the end.
 func TestFileNamedInEveryStep(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
@@ -140,7 +139,7 @@ func TestFileNamedInEveryStep(t *testing.T) {
 	}
 }
 
-// TestUploadThatTheAgentWasNotGiven: a client's newer upload is not undone by the bytes that the agent still has under
+// TestUploadThatTheAgentWasNotGiven checks that a client's newer upload is not overwritten by the agent's bytes under
 // its path.
 func TestUploadThatTheAgentWasNotGiven(t *testing.T) {
 	t.Parallel()

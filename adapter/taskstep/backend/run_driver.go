@@ -184,7 +184,7 @@ func (d *runDriver) hand() (phase, error) {
 	return d.onward()
 }
 
-// onward returns the phase that prepares the next step.
+// onward returns the phase after the files were uploaded.
 func (d *runDriver) onward() (phase, error) {
 	if err := d.mayGoOn(); err != nil {
 		return ended, err

@@ -14,7 +14,7 @@ import (
 
 var three = []string{`"one"`, `"two"`, `"three"`}
 
-// listing kinds list what they did. A step that is not listed may still be under way there.
+// listing kinds list completed steps. A step that is not listed may still be in progress.
 var listing = map[adaptertest.Kind]bool{
 	adaptertest.Plain: true, adaptertest.Python: true, adaptertest.Forge: true, adaptertest.AutoGPT: true, adaptertest.Old: true, adaptertest.Bee: true,
 }
@@ -31,7 +31,7 @@ func TestBrokenStep(t *testing.T) {
 			adaptertest.DieUnheard: false,
 		} {
 			if fault == adaptertest.DieRunning && (kind == adaptertest.Bee || kind == adaptertest.Old) {
-				continue // its lists have no statuses to be scripted with
+				continue // its lists have no statuses to script
 			}
 			t.Run(fmt.Sprintf("%s/%s", kind, fault), func(t *testing.T) {
 				t.Parallel()
@@ -56,11 +56,11 @@ func TestBrokenStep(t *testing.T) {
 	}
 }
 
-// TestPickUpWithOpenStep: the process died after POST n was answered and before that was logged.
+// TestPickUpWithOpenStep lets the process die after POST n was answered and before that was logged.
 func TestPickUpWithOpenStep(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
-		for logged := 1; logged <= 3; logged++ { // the link, then so many steps less one
+		for logged := 1; logged <= 3; logged++ { // the link, then this many steps minus one
 			t.Run(fmt.Sprintf("%s/logged%d", kind, logged), func(t *testing.T) {
 				t.Parallel()
 				agent := adaptertest.NewStepAgent(kind)
@@ -85,7 +85,8 @@ func TestPickUpWithOpenStep(t *testing.T) {
 	}
 }
 
-// TestPickUpBeforeFirstStep: the intent was committed, but nothing was sent; that cannot be known.
+// TestPickUpBeforeFirstStep lets the process die after the intent was committed and before anything was sent, which
+// cannot be distinguished.
 func TestPickUpBeforeFirstStep(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
@@ -102,8 +103,8 @@ func TestPickUpBeforeFirstStep(t *testing.T) {
 	}
 }
 
-// TestBrokenCreate: a task that was made without our hearing of it is found by the run's id; one that is not found may
-// be made yet, and is not made again.
+// TestBrokenCreate checks that a task whose creation was not answered is found by the run's id. A task that is not
+// found may still be created, and is not created again.
 func TestBrokenCreate(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
@@ -130,8 +131,8 @@ func TestBrokenCreate(t *testing.T) {
 	}
 }
 
-// TestPickUpWithOpenCreate finds the run's task among many others, and makes none. Its first step may have been sent as
-// well, and is taken where it is listed.
+// TestPickUpWithOpenCreate finds the run's task among many others, and creates none. Its first step may have been sent,
+// too, and is used if it is listed.
 func TestPickUpWithOpenCreate(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []adaptertest.Kind{adaptertest.Plain, adaptertest.Python, adaptertest.JS, adaptertest.Forge} {
@@ -163,7 +164,7 @@ func TestPickUpWithOpenCreate(t *testing.T) {
 	}
 }
 
-// TestPickUpWithUnloggedLink: the process died in its first step, before it was logged what the agent calls the task.
+// TestPickUpWithUnloggedLink lets the process die in its first step, before the agent's task id was logged.
 func TestPickUpWithUnloggedLink(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []adaptertest.Kind{adaptertest.Plain, adaptertest.Python, adaptertest.JS, adaptertest.Forge} {
@@ -197,7 +198,7 @@ func createElsewhere(t *testing.T, url, runID string) {
 	res.Body.Close()
 }
 
-// TestRetryMakesANewTask: a retried run leaves the failed attempt's task alone.
+// TestRetryMakesANewTask checks that a retried run does not use the failed attempt's task.
 func TestRetryMakesANewTask(t *testing.T) {
 	t.Parallel()
 	agent := faulty(adaptertest.Plain, adaptertest.HTML500)
@@ -215,7 +216,7 @@ func TestRetryMakesANewTask(t *testing.T) {
 	}
 }
 
-// TestEndNotLogged: the last step is in the log, its end is not.
+// TestEndNotLogged checks a run whose last step is logged without its end.
 func TestEndNotLogged(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.JS)
@@ -273,8 +274,8 @@ func TestLinkKnowsSteps(t *testing.T) {
 	}
 }
 
-// TestPickUpOfARunAheadOfItsLog: a process of an older version had asked for a step before the one before was logged,
-// so that there may have been one more than the agent lists.
+// TestPickUpOfARunAheadOfItsLog checks a run of an older version, which could request a step before the previous one
+// was logged. So there may have been one more than the agent lists.
 func TestPickUpOfARunAheadOfItsLog(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
@@ -298,8 +299,8 @@ func TestPickUpOfARunAheadOfItsLog(t *testing.T) {
 	}
 }
 
-// TestPickUpAfterMoreThanOneStep: one call at the most is open, so where the log lacks two steps the machine has failed
-// and taken commits with it, and a third may be under way. The two are taken, and nothing is asked for.
+// TestPickUpAfterMoreThanOneStep checks a log that lacks two steps. At most one call is open, so the machine has failed
+// and lost commits, and a third step may be in progress. The two are used, and nothing is requested.
 func TestPickUpAfterMoreThanOneStep(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Python)

@@ -44,7 +44,7 @@ func TestParseBase(t *testing.T) {
 	}
 }
 
-// TestURLForms reaches each kind of server through each form of its URL.
+// TestURLForms connects to each kind of server with each form of its URL.
 func TestURLForms(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []adaptertest.Kind{adaptertest.Plain, adaptertest.Old} {
@@ -77,7 +77,7 @@ func TestDetect(t *testing.T) {
 			t.Errorf("detect with %s = %v, %v", name, ok, err)
 		}
 	}
-	for _, status := range []int{301, 401, 429, 500} { // nothing follows from it
+	for _, status := range []int{301, 401, 429, 500} { // inconclusive
 		ok, err := Detect(context.Background(), adaptertest.Upstream(adaptertest.Serve(t, static(status, "text/plain", "no")).URL))
 		if ok || mapping.Classify(err).Code != mapping.CodeUpstreamError {
 			t.Errorf("detect with %d = %v, %v", status, ok, err)
@@ -107,7 +107,7 @@ func TestNoAgentThere(t *testing.T) {
 	}
 }
 
-// TestReplacedServer: the routes moved between two runs of one process.
+// TestReplacedServer moves the routes between two runs of one process.
 func TestReplacedServer(t *testing.T) {
 	t.Parallel()
 	var now http.Handler = adaptertest.NewStepAgent(adaptertest.Old)

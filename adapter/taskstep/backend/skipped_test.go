@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// skippedIn are the files that the steps of a trace name as skipped, by path.
+// skippedIn returns the skipped files of a trace's steps, by path.
 func skippedIn(t *testing.T, tr adaptertest.Trace) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -45,7 +45,7 @@ func skippedIn(t *testing.T, tr adaptertest.Trace) map[string]string {
 	return all
 }
 
-// breaking cuts the first n downloads half-way.
+// breaking cuts the first n downloads in the middle.
 func breaking(agent http.Handler, n int64, chunked bool) http.Handler {
 	var asked atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -63,7 +63,7 @@ func breaking(agent http.Handler, n int64, chunked bool) http.Handler {
 	})
 }
 
-// credulous is a thread that takes a body which breaks off for whole.
+// credulous is a thread that accepts an incomplete body.
 type credulous struct{ *adaptertest.Files }
 
 func (c credulous) Save(ctx context.Context, path, remoteID string, body io.Reader) (mapping.Artifact, error) {
@@ -126,8 +126,8 @@ func TestDownloadThatIsNotAnswered(t *testing.T) {
 	}
 }
 
-// TestSkippedFilesAreSaid: what cannot be taken over is named with the step that made it and, where nothing has
-// changed, with the last one; also where steps have no words.
+// TestSkippedFilesAreSaid checks that skipped files are named in their step or, if nothing has changed, in the last
+// one, even for steps without text.
 func TestSkippedFilesAreSaid(t *testing.T) {
 	t.Parallel()
 	for name, output := range map[string]string{"words": `"words"`, "none": "", "empty": `""`, "object": `{"a":1}`} {
@@ -154,7 +154,7 @@ func TestSkippedFilesAreSaid(t *testing.T) {
 	}
 }
 
-// TestSkippedUntilItIsThere: a file that could be had in the end is not said to be missing then.
+// TestSkippedUntilItIsThere checks that a file which was downloaded in the end is not reported as missing.
 func TestSkippedUntilItIsThere(t *testing.T) {
 	t.Parallel()
 	agent, files := adaptertest.NewStepAgent(adaptertest.Plain), adaptertest.NewFiles(nil)
@@ -171,7 +171,8 @@ func TestSkippedUntilItIsThere(t *testing.T) {
 	}
 }
 
-// TestFileThatCannotBeCompared: the thread keeps what it had, and the client is told that this may not be the newest.
+// TestFileThatCannotBeCompared checks that the thread keeps its version, and that the client is informed that it may be
+// outdated.
 func TestFileThatCannotBeCompared(t *testing.T) {
 	t.Parallel()
 	agent := rewriting(adaptertest.Forge)

@@ -20,8 +20,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCallsOfARun counts what a run of three steps costs, per kind: the probe once per process, one list of files at
-// the end, and each file twice at the most.
+// TestCallsOfARun counts the calls of a run of three steps for each kind: the probe once per process, one list of files
+// at the end, and each file at most twice.
 func TestCallsOfARun(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
@@ -35,7 +35,7 @@ func TestCallsOfARun(t *testing.T) {
 		case adaptertest.Bee:
 			want.Lists, want.Downloads = 0, 0 // the task holds its files
 		case adaptertest.Evo:
-			want.Downloads = 2 // a new artifact at every write: none is written again
+			want.Downloads = 2 // a new artifact for each write, so none is rewritten
 		}
 		if got := agent.Counts(); got != want {
 			t.Errorf("%s: %+v, want %+v", kind, got, want)
@@ -43,7 +43,7 @@ func TestCallsOfARun(t *testing.T) {
 	}
 }
 
-// TestCallsOfARunWithoutFiles: where steps tell of files and there are none, the list is not asked for.
+// TestCallsOfARunWithoutFiles checks that the list is not requested if steps name their files and there are none.
 func TestCallsOfARunWithoutFiles(t *testing.T) {
 	t.Parallel()
 	for kind, lists := range map[adaptertest.Kind]int{adaptertest.Plain: 0, adaptertest.JS: 0, adaptertest.Python: 1, adaptertest.Forge: 1} {
@@ -56,7 +56,7 @@ func TestCallsOfARunWithoutFiles(t *testing.T) {
 	}
 }
 
-// TestWire is what an agent sees of a run, byte for byte where it matters.
+// TestWire checks the requests of a run, byte for byte if that matters.
 func TestWire(t *testing.T) {
 	t.Parallel()
 	type seen struct{ line, contentType, length, body string }
@@ -132,7 +132,7 @@ func TestAdditionalInput(t *testing.T) {
 	}
 }
 
-// TestCreateLeavesOutWhatIsEmpty: forge refuses nulls.
+// TestCreateLeavesOutWhatIsEmpty checks that there are no nulls, which forge refuses.
 func TestCreateLeavesOutWhatIsEmpty(t *testing.T) {
 	t.Parallel()
 	const mark = `"apbridge":{"run_id":"` + adaptertest.RunID + `","thread_id":"` + adaptertest.ThreadID + `"}`
@@ -160,7 +160,7 @@ func TestCreateLeavesOutWhatIsEmpty(t *testing.T) {
 	}
 }
 
-// TestLockstep: one upstream step per call, with the client's words verbatim.
+// TestLockstep checks one upstream step per call, with the client's text verbatim.
 func TestLockstep(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
@@ -190,7 +190,7 @@ func TestLockstep(t *testing.T) {
 	}
 }
 
-// TestLockstepPickUp: the step a client asked for was done before the crash.
+// TestLockstepPickUp checks a requested step that was done before the crash.
 func TestLockstepPickUp(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Python)
@@ -236,7 +236,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestLockstepResume: the answer goes with one step, and no later one.
+// TestLockstepResume checks that the answer is sent with one step, and no later one.
 func TestLockstepResume(t *testing.T) {
 	t.Parallel()
 	agent := asking(adaptertest.Forge)
@@ -254,7 +254,7 @@ func TestLockstepResume(t *testing.T) {
 	}
 }
 
-// TestResumePickUp: the answer was delivered, its step was never logged.
+// TestResumePickUp checks an answer that was delivered, and whose step was not logged.
 func TestResumePickUp(t *testing.T) {
 	t.Parallel()
 	agent := asking(adaptertest.Python)
@@ -387,8 +387,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestDroppedAfter500: the server closes a kept connection after an error without saying so; the next run must not
-// stumble over it.
+// TestDroppedAfter500 uses a server that silently closes a kept connection after an error. The next run must not fail
+// because of that.
 func TestDroppedAfter500(t *testing.T) {
 	t.Parallel()
 	b := backendOf(t, faulty(adaptertest.Plain, adaptertest.HTML500))
@@ -404,7 +404,7 @@ func TestDialsAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Close() // the agent is there again when it was not reached twice
+	l.Close() // the agent returns after two failed connections
 	up := adaptertest.Upstream("http://" + l.Addr().String())
 	up.Meter = &opener{t: t, address: l.Addr().String(), agent: agent}
 	b, err := newBackend(up)
@@ -418,7 +418,7 @@ func TestDialsAgain(t *testing.T) {
 	}
 }
 
-// opener starts an agent when it was not reached twice.
+// opener starts an agent after two failed connections.
 type opener struct {
 	t       *testing.T
 	address string

@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestBackend is not parallel: it looks for leaked goroutines.
+// TestBackend is not parallel, because it checks for leaked goroutines.
 func TestBackend(t *testing.T) {
 	for _, kind := range adaptertest.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -20,7 +20,7 @@ func TestBackend(t *testing.T) {
 				Fails: failures(kind),
 			}
 			if kind.Family() == adaptertest.JS || kind == adaptertest.Bee {
-				suite.Asks = nil // their steps have no additional_output to ask with
+				suite.Asks = nil // they cannot ask without additional_output
 			}
 			adaptertest.TestBackend(t, suite)
 		})
@@ -29,14 +29,14 @@ func TestBackend(t *testing.T) {
 
 const askUser = `{"use_tool":{"name":"ask_user","arguments":{"question":"Which colour?"}}}`
 
-// asking wants an answer in its second step.
+// asking asks in its second step.
 func asking(kind adaptertest.Kind) *adaptertest.StepAgent {
 	a := adaptertest.NewStepAgent(kind)
 	a.Script[1] = adaptertest.ScriptStep{Output: `"Which colour?"`, Additional: askUser}
 	return a
 }
 
-// faulty goes wrong in its second step.
+// faulty fails in its second step.
 func faulty(kind adaptertest.Kind, f adaptertest.Fault) *adaptertest.StepAgent {
 	a := adaptertest.NewStepAgent(kind)
 	a.Script[1].Fault = f

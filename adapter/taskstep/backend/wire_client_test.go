@@ -107,7 +107,7 @@ func TestParseList(t *testing.T) {
 	}
 }
 
-// FuzzReading: whatever an agent answers, reading it never panics, and what is kept verbatim is JSON.
+// FuzzReading checks that reading never panics, and that values that are kept verbatim are JSON.
 func FuzzReading(f *testing.F) {
 	for _, seed := range []string{
 		`{"step_id":"s","task_id":1,"output":{},"additional_output":"x","artifacts":[1,{"uri":"a"}],"is_last":"1"}`,

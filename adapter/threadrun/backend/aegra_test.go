@@ -16,8 +16,8 @@ func aegra(plays ...adaptertest.ThreadPlay) *adaptertest.ThreadAgent {
 	return a
 }
 
-// TestAegraTakesEveryRequest: searches in pages of 100, flat metadata in runs that make their thread, carry marks of
-// the bridge's own, or come after one.
+// TestAegraTakesEveryRequest checks the requests that Aegra accepts: searches in pages of 100, and flat metadata in
+// runs that create their thread, have marks of the bridge, or follow another.
 func TestAegraTakesEveryRequest(t *testing.T) {
 	t.Parallel()
 	a := aegra(adaptertest.ChatPlay())
@@ -31,8 +31,8 @@ func TestAegraTakesEveryRequest(t *testing.T) {
 	}
 }
 
-// TestAegraGoesOnAfterAStop: a request that only asks to go on names the checkpoint there, and no other server is told
-// one.
+// TestAegraGoesOnAfterAStop checks that a request which only asks to continue names the checkpoint for Aegra, but not
+// for other servers.
 func TestAegraGoesOnAfterAStop(t *testing.T) {
 	t.Parallel()
 	a := aegra(adaptertest.StepPlays()...)
@@ -52,8 +52,8 @@ func TestAegraGoesOnAfterAStop(t *testing.T) {
 	sameJSON(t, object(bodies[2])["checkpoint"], `{"checkpoint_id":"1f1e5690-23fd-62e0-8000-000000000001","checkpoint_ns":""}`)
 }
 
-// TestAegraRunThatLostItsAnswer: the server does not say for whom its runs were made. On a thread of the run's own the
-// run is found again, elsewhere it is not sent a second time.
+// TestAegraRunThatLostItsAnswer uses a server whose runs do not have their metadata. On the run's own thread the run is
+// found, elsewhere it is not sent again.
 func TestAegraRunThatLostItsAnswer(t *testing.T) {
 	t.Parallel()
 	lost := adaptertest.ChatPlay()
@@ -73,7 +73,7 @@ func TestAegraRunThatLostItsAnswer(t *testing.T) {
 	}
 }
 
-// TestAegraCancel: the run that the link names is cancelled without its mark.
+// TestAegraCancel checks that the run of the link is cancelled without a mark.
 func TestAegraCancel(t *testing.T) {
 	t.Parallel()
 	a := aegra(adaptertest.HangPlay())
@@ -84,8 +84,8 @@ func TestAegraCancel(t *testing.T) {
 	}
 }
 
-// TestPages: lists are read to their end, also where a server takes the limit for the end of the page, or ignores the
-// offset.
+// TestPages checks that lists are read to their end, even if a server treats the limit as the end of the page, or
+// ignores the offset.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	all := make([]string, 250)

@@ -21,7 +21,7 @@ const (
 	olderInner  = "1f1eb537-e84a-6070-8000-302b763e3353"
 )
 
-// readingCopy is a thread of an agent that has asked two graphs deep, and what it is called.
+// readingCopy returns a thread of an agent that has asked two graphs deep, with its ids.
 func readingCopy(t *testing.T) (a *adaptertest.ThreadAgent, b *backend, c adapter.Copy, at adapter.Fork) {
 	t.Helper()
 	a = playing(adaptertest.InnerPlay(false))
@@ -35,7 +35,7 @@ func readingCopy(t *testing.T) (a *adaptertest.ThreadAgent, b *backend, c adapte
 		adapter.Fork{Run: link.RemoteRun, Step: 0}
 }
 
-// inside is a member of a value, by names and numbers.
+// inside returns a member of a value, by names and numbers.
 func inside(t *testing.T, value json.RawMessage, path ...any) string {
 	t.Helper()
 	for _, p := range path {
@@ -49,8 +49,8 @@ func inside(t *testing.T, value json.RawMessage, path ...any) string {
 	return string(value)
 }
 
-// TestTasksHaveTheStatesOfInnerGraphs: with the bridge's ids in the place of the agent's, but for those of inner
-// checkpoints. A state that the agent has no more as its newest is found by its run and step.
+// TestTasksHaveTheStatesOfInnerGraphs checks that the states have the bridge's ids, except for those of inner
+// checkpoints. A state that is no longer the agent's newest is found by its run and step.
 func TestTasksHaveTheStatesOfInnerGraphs(t *testing.T) {
 	t.Parallel()
 	for name, older := range map[string]bool{"its newest state": false, "an older one": true} {
@@ -98,7 +98,7 @@ func TestTasksHaveTheStatesOfInnerGraphs(t *testing.T) {
 	}
 }
 
-// TestStatesOfInnerGraphs: at their newest checkpoint, at an older one, as a history, and changed.
+// TestStatesOfInnerGraphs reads and changes states at their newest checkpoint, at an older one, and as a history.
 func TestStatesOfInnerGraphs(t *testing.T) {
 	t.Parallel()
 	_, b, c, _ := readingCopy(t)
@@ -120,7 +120,7 @@ func TestStatesOfInnerGraphs(t *testing.T) {
 	same("newest", []string{newestInner}, ids(st), err)
 	st, err = b.Inner(within(t), c, adapter.InnerPoint{NS: adaptertest.BottomNS, Checkpoint: olderInner}, false)
 	same("older", []string{olderInner}, ids(st), err)
-	st, err = b.Inner(within(t), c, adapter.InnerPoint{NS: adaptertest.MiddleNS}, true) // refused once: the server wants a text
+	st, err = b.Inner(within(t), c, adapter.InnerPoint{NS: adaptertest.MiddleNS}, true) // refused once, because the server requires a string
 	same("deep", []string{"1f1eb537-e702-6e10-8001-c87783d0a531"}, ids(st), err)
 	if st, err = b.Inner(within(t), c, adapter.InnerPoint{NS: "nowhere:1"}, false); st != nil || err != nil {
 		t.Errorf("a graph that is not there: %s, %v", st, err)
@@ -137,7 +137,7 @@ func TestStatesOfInnerGraphs(t *testing.T) {
 	same("changed", []string{strings.Trim(inside(t, made, "checkpoint_id"), `"`)}, ids(st), err)
 }
 
-// TestTasksOfAHistory: with what says which checkpoint they are of.
+// TestTasksOfAHistory checks that tasks of a history identify their checkpoints.
 func TestTasksOfAHistory(t *testing.T) {
 	t.Parallel()
 	_, b, c, at := readingCopy(t)
@@ -153,7 +153,7 @@ func TestTasksOfAHistory(t *testing.T) {
 	}
 }
 
-// TestACopyThatIsGone: what was there alone is lost, and a server without states says so by name.
+// TestACopyThatIsGone checks a deleted copy, and a server without states.
 func TestACopyThatIsGone(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

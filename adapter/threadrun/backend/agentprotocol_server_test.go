@@ -12,10 +12,10 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// plainAgent is a server of the Agent Protocol alone, with one agent and one run. It speaks bytes written down by hand
-// from the protocol's document.
+// plainAgent is a server with only the Agent Protocol, one agent and one run. Its answers are hand-written according to
+// the protocol's document.
 type plainAgent struct {
-	stream string // frames of POST /runs/stream; "": the route is not there
+	stream string // frames of POST /runs/stream; "" if the route does not exist
 	cut    bool   // the stream breaks after its frames
 	status string // of the run
 	fault  string // its error

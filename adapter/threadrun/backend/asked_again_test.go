@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestQuestionsOfADeadProcess: wherever the process dies, the next one tells the same questions, with their text and
-// the state tasks that ask, also where the server does not repeat the frame that asks.
+// TestQuestionsOfADeadProcess checks that, wherever the process dies, the next one yields the same questions, with
+// their text and the state tasks that ask, even if the server does not repeat the frame that asks.
 func TestQuestionsOfADeadProcess(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -51,7 +51,7 @@ func TestQuestionsOfADeadProcess(t *testing.T) {
 				if d := cmp.Diff(want, asked(tr)); d != "" || tr.Err != nil {
 					t.Errorf("it died behind event %d: %v, %s", n, tr.Err, d)
 				}
-				if ev.WithEnd { // it is logged with the end, or not at all
+				if ev.WithEnd { // it is logged with the end or not at all
 					break
 				}
 			}
@@ -62,7 +62,7 @@ func TestQuestionsOfADeadProcess(t *testing.T) {
 	}
 }
 
-// asked are the questions of an interrupt event and of the outcome.
+// asked returns the questions of an interrupt event and of the outcome.
 func asked(tr adaptertest.Trace) (list []string) {
 	tell := func(qs []mapping.Interrupt) {
 		for _, q := range qs {
@@ -80,7 +80,7 @@ func asked(tr adaptertest.Trace) (list []string) {
 	return list
 }
 
-// unasked is a play without the frame that asks.
+// unasked returns a play without the frame that asks.
 func unasked(play adaptertest.ThreadPlay) adaptertest.ThreadPlay {
 	var kept []string
 	for _, f := range play.Frames {
@@ -92,7 +92,7 @@ func unasked(play adaptertest.ThreadPlay) adaptertest.ThreadPlay {
 	return play
 }
 
-// askingAnew is a play in which two state tasks of a node were answered, and one asks once more. The state has both
+// askingAnew returns a play in which two state tasks of a node were answered, and one asks again. The state has both
 // questions.
 func askingAnew(t *testing.T) adaptertest.ThreadPlay {
 	t.Helper()
@@ -109,7 +109,7 @@ func askingAnew(t *testing.T) adaptertest.ThreadPlay {
 	return play
 }
 
-// What an upstream run before has asked is not of the present one.
+// Questions of a previous upstream run do not belong to the current one.
 func TestQuestionsOfTheRunBefore(t *testing.T) {
 	t.Parallel()
 	asks := mapping.Event{Kind: mapping.KindChunk, Head: mapping.Head{Name: "tasks"}, Data: json.RawMessage(`{"id":"t1","interrupts":[{"id":"q1"}]}`)}

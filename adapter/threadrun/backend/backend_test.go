@@ -37,7 +37,7 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// traced is a trace in short: kind, node or name, and SSE id.
+// traced returns a short form of a trace: kind, node or name, and SSE id.
 func traced(tr adaptertest.Trace) []string {
 	var list []string
 	for _, ev := range tr.Events {
@@ -140,7 +140,7 @@ func TestInputAndCommand(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		task func(*adapter.Assignment)
-		want string // of the members input and command
+		want string // the members input and command
 	}{
 		{"no input", func(t *adapter.Assignment) { t.Input = rule.Input{} }, `{"input":null}`},
 		{"answer", func(t *adapter.Assignment) {
@@ -179,7 +179,7 @@ func TestInputAndCommand(t *testing.T) {
 	}
 }
 
-// openRemote makes a thread on the agent.
+// openRemote creates a thread at the agent.
 func openRemote(t *testing.T, a *adaptertest.ThreadAgent) string {
 	t.Helper()
 	c, err := newClient(adaptertest.Upstream(adaptertest.Serve(t, a).URL))
@@ -305,7 +305,7 @@ func TestBusyThread(t *testing.T) {
 	t.Parallel()
 	a := playing(adaptertest.HangPlay(), adaptertest.ChatPlay())
 	b := scripted(t, a)
-	left := adaptertest.Collect(within(t), b, adaptertest.NewTask(nil), 2) // its run goes on upstream
+	left := adaptertest.Collect(within(t), b, adaptertest.NewTask(nil), 2) // its run continues upstream
 	tr := adaptertest.Collect(within(t), b, then(left, "again"), 0)
 	if tr.Err != nil || a.Calls(routeCancel) != 1 {
 		t.Errorf("a run of ours that nobody follows any more: error %v, %d cancellations", tr.Err, a.Calls(routeCancel))
@@ -367,7 +367,7 @@ func TestLockstepPickedUpInMidStep(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
-		n    int // events of the second step that were logged
+		n    int // number of logged events of the second step
 		runs int
 		want string
 	}{

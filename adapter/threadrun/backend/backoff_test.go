@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A stream that closed after it had brought something is gone back to at once, in case the run has ended. One that
-// brings nothing, or breaks, is left alone for longer and longer.
+// A stream that closed after a new frame is reopened at once, because the run may have ended. For one without new
+// frames, or a broken one, the pauses grow.
 func TestPausesBeforeAStreamIsOpenedAgain(t *testing.T) {
 	t.Parallel()
 	pauses := []time.Duration{1, 2, 3}

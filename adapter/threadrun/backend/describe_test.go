@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// What a server says of its graph is asked for once, also that it cannot tell; a server that is away is asked again.
+// A server's description of its graph, or its lack of one, is requested once. An unreachable server is asked again.
 func TestDescriptionsAreKept(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -26,7 +26,7 @@ func TestDescriptionsAreKept(t *testing.T) {
 		"cannot tell":          {500, true, 1, mapping.CodeNotSupported},
 		"has no such route":    {404, true, 1, mapping.CodeNotSupported},
 		"refuses":              {403, true, 1, mapping.CodeUpstreamError},
-		"away":                 {0, true, 3 * upstream.Tries, mapping.CodeUpstreamUnreachable}, // or more: the transport repeats a GET on a fresh connection
+		"away":                 {0, true, 3 * upstream.Tries, mapping.CodeUpstreamUnreachable}, // at least that many: the transport repeats a GET on a new connection
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -15,8 +15,7 @@ const (
 	forkedValues = `{"messages":[{"id":"h1","type":"human","content":"one"}]}`
 )
 
-// forking is a run that goes on from the middle of the one of a trace, and the agent's history, which has the
-// checkpoint.
+// forking returns a run that starts in the middle of a trace's run, and the agent's history with the checkpoint.
 func forking(tr adaptertest.Trace) (adapter.Assignment, map[string]*adaptertest.Canned) {
 	task := adaptertest.NewTask(nil)
 	task.Run.ID, task.Link = strings.Replace(adaptertest.RunID, "01", "02", 1), linkOf(tr)
@@ -25,8 +24,8 @@ func forking(tr adaptertest.Trace) (adapter.Assignment, map[string]*adaptertest.
 	return task, map[string]*adaptertest.Canned{routeHistory: {Status: 200, Type: "application/json", Body: point}}
 }
 
-// TestForkOfADeadProcessIsFound: a process may have died after the request for a run that goes on from a checkpoint on
-// the thread that is there. It is looked for on that thread.
+// TestForkOfADeadProcessIsFound lets a process die after the request for a run from a checkpoint of an existing thread.
+// The run is found on that thread.
 func TestForkOfADeadProcessIsFound(t *testing.T) {
 	t.Parallel()
 	a := playing(adaptertest.ChatPlay())
@@ -54,8 +53,8 @@ func TestForkOfADeadProcessIsFound(t *testing.T) {
 	}
 }
 
-// TestForkWithoutItsCheckpoint: what the agent's history does not have is done from the whole state, on a fresh thread;
-// an agent that cannot be asked fails the run.
+// TestForkWithoutItsCheckpoint checks that a checkpoint which the agent's history lacks leads to a new thread with the
+// whole state, and that the run fails if the agent does not answer.
 func TestForkWithoutItsCheckpoint(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// framesIn runs frames through a drive that has no server behind it.
+// framesIn passes frames through a drive without a server.
 func framesIn(t testing.TB, list ...sse.Event) adaptertest.Trace {
 	t.Helper()
 	return framesOf(t, adaptertest.NewTask(nil), list...)
@@ -28,7 +28,7 @@ func framesOf(t testing.TB, task adapter.Assignment, list ...sse.Event) (tr adap
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // an error frame would ask for the state
+	cancel() // an error frame would request the state
 	s := newDrive(ctx, b, &task, func(ev mapping.Event, _ error) bool {
 		tr.Events = append(tr.Events, ev)
 		return true
@@ -46,7 +46,7 @@ func framesOf(t testing.TB, task adapter.Assignment, list ...sse.Event) (tr adap
 	return tr
 }
 
-// headed is the part of an event that a frame decides.
+// headed is the part of an event that depends on a frame.
 type headed struct {
 	Kind mapping.Kind
 	Head mapping.Head
@@ -105,7 +105,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// What is wrong with a checkpoint is said, whatever it has twice.
+// The fault of a checkpoint is reported, even with duplicate members.
 func TestBadCheckpoints(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{
@@ -150,7 +150,7 @@ func TestErrorFrames(t *testing.T) {
 	}
 }
 
-// FuzzFrame: whatever a server sends becomes events that can be kept, or an *mapping.Error.
+// FuzzFrame checks that any frames become valid events, or an *mapping.Error.
 func FuzzFrame(f *testing.F) {
 	for _, p := range []adaptertest.ThreadPlay{adaptertest.ChatPlay(), adaptertest.AskPlay(), adaptertest.FailPlay(), adaptertest.StepPlays()[0]} {
 		for _, fr := range p.Frames {

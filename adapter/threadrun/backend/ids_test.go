@@ -54,7 +54,7 @@ func TestIDsAreTheBridges(t *testing.T) {
 	}
 }
 
-// Tokens are the busiest frames: naming their run costs them no memory.
+// Tokens are the most frequent frames, so replacing their run's id must not allocate.
 func TestNamingTheRunOfATokenAllocatesNothing(t *testing.T) {
 	s := driveWithIDs(t)
 	s.target.graph = "ours"
@@ -66,7 +66,7 @@ func TestNamingTheRunOfATokenAllocatesNothing(t *testing.T) {
 
 const aboutRun = `{"thread_id":"{{thread}}","run_id":"{{run}}","assistant_id":"fe096781-5601-53d2-b2f6-0d3403f7e9ca","graph_id":"agent"}`
 
-// talkative is a play whose frames tell of their run beside the state.
+// talkative returns a play whose frames contain ids besides the state.
 func talkative() adaptertest.ThreadPlay {
 	play := adaptertest.ChatPlay()
 	play.Frames = append(play.Frames,
@@ -79,7 +79,7 @@ func talkative() adaptertest.ThreadPlay {
 	return play
 }
 
-// silent is a play without checkpoints: the state is read at its end.
+// silent returns a play without checkpoints, whose state is read at its end.
 func silent() adaptertest.ThreadPlay {
 	play := adaptertest.ChatPlay()
 	play.Frames = slices.DeleteFunc(play.Frames, func(f string) bool { return strings.HasPrefix(f, "checkpoints") })
@@ -87,7 +87,7 @@ func silent() adaptertest.ThreadPlay {
 	return play
 }
 
-// Whatever tells of the run beside its state names the bridge's run and thread.
+// All ids of the upstream run and thread outside of the state are replaced by the bridge's.
 func TestNoEventNamesTheUpstreamRun(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -112,7 +112,7 @@ func TestNoEventNamesTheUpstreamRun(t *testing.T) {
 	}
 }
 
-// wordsOf is what clients may see of a run's events.
+// wordsOf returns the parts of a run's events that clients may see.
 func wordsOf(tr adaptertest.Trace) string {
 	var all strings.Builder
 	for _, ev := range tr.Events {
@@ -125,7 +125,7 @@ func wordsOf(tr adaptertest.Trace) string {
 	return all.String()
 }
 
-// namesOf are the ids by which the agent knows the run's thread, run and graph.
+// namesOf returns the agent's ids of the run's thread, run and graph.
 func namesOf(tr adaptertest.Trace) []string {
 	var link mapping.Link
 	for _, ev := range tr.Events {
@@ -136,7 +136,7 @@ func namesOf(tr adaptertest.Trace) []string {
 	return []string{link.Remote, link.RemoteRun, "fe096781-5601-53d2-b2f6-0d3403f7e9ca"}
 }
 
-// A checkpoint in a debug frame is the one that the state before it made.
+// A checkpoint in a debug frame is that of the state before it.
 func TestDebugFramesNameTheBridgesCheckpoints(t *testing.T) {
 	t.Parallel()
 	const debug = `debug {"type":"checkpoint","step":-1,"payload":{"checkpoint":{"checkpoint_id":"1f1e5b64-c196"},"parent_checkpoint":null}}`

@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestQuestionsOfInnerGraphsKeepTheirNamespace: the frames of the innermost graph say where a question is asked.
-// Without them the state says in which graph of the top it is.
+// TestQuestionsOfInnerGraphsKeepTheirNamespace checks that a question has the namespace of the frames of the innermost
+// graph, or without them that of the outermost graph in the state.
 func TestQuestionsOfInnerGraphsKeepTheirNamespace(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -14,7 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestItemsOfTheAgentsStore: what is put is there, and what the agent's graph has put; what is deleted is not.
+// TestItemsOfTheAgentsStore reads items that were put here and by the agent's graph, and checks that deleted ones are
+// gone.
 func TestItemsOfTheAgentsStore(t *testing.T) {
 	t.Parallel()
 	a := playing(adaptertest.ChatPlay())
@@ -66,7 +67,7 @@ func TestItemsOfTheAgentsStore(t *testing.T) {
 	}
 }
 
-// TestAServerWithoutAStore says so by name, whatever it is asked for.
+// TestAServerWithoutAStore checks that every operation reports the missing store.
 func TestAServerWithoutAStore(t *testing.T) {
 	t.Parallel()
 	agent := playing(adaptertest.ChatPlay())

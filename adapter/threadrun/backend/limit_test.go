@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestSupersteps: nodes beside each other are one superstep where the server announces them, by checkpoints or tasks;
-// subgraphs and inputs are none.
+// TestSupersteps checks that concurrent nodes are one superstep if the server announces them, by checkpoints or tasks,
+// and that subgraphs and inputs are none.
 func TestSupersteps(t *testing.T) {
 	t.Parallel()
 	checkpoint := func(next ...string) mapping.Event {
@@ -36,7 +36,7 @@ func TestSupersteps(t *testing.T) {
 		"begins begins update done update begins update done": 2, // no checkpointer
 		"three begins begins begins update update update":     1,
 		"one update update update update":                     4, // nothing was announced
-		"one begins update begins update begins update":       3, // tasks that a function calls
+		"one begins update begins update begins update":       3, // tasks called by a function
 	} {
 		var made supersteps
 		for _, name := range strings.Fields(log) {

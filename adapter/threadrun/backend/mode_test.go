@@ -9,15 +9,14 @@ import (
 	"github.com/apbridge/apbridge/adapter/sse"
 )
 
-// What servers that do not know the stream mode "tools" answer: LangGraph's for JavaScript of version 1.1, and
-// FastAPI's.
+// Answers of servers without the stream mode "tools": LangGraph's for JavaScript of version 1.1, and FastAPI's.
 const (
 	zodWithoutTools  = `{"success":false,"error":{"issues":[{"code":"invalid_union","unionErrors":[{"issues":[{"received":"tools","code":"invalid_enum_value","path":["stream_mode",6],"message":"Invalid enum value. Expected 'values' | 'updates', received 'tools'"}],"name":"ZodError"}]}],"name":"ZodError"}}`
 	fastWithoutTools = `{"detail":[{"type":"literal_error","loc":["body","stream_mode",6],"msg":"Input should be 'values' or 'updates'","input":"tools"}]}`
 )
 
-// The streaming protocol asks for tools in each of its runs: a server that does not know the mode is asked again
-// without it, once, and not for it any more.
+// The streaming protocol requests tools in each of its runs. For a server without the mode, the request is repeated
+// without it once, and later requests omit it.
 func TestServersWithoutTheModeTools(t *testing.T) {
 	t.Parallel()
 	for status, says := range map[int]string{400: zodWithoutTools, 422: fastWithoutTools} {
@@ -49,8 +48,8 @@ func TestServersWithoutTheModeTools(t *testing.T) {
 	}
 }
 
-// The mode messages has the tokens of inner graphs, which a server sends with the frames of subgraphs alone. Of these
-// the tokens are kept, and what graphs write.
+// The mode messages has the tokens of inner graphs, which a server only sends with the frames of subgraphs. Of these
+// only the tokens and the output of graphs are kept.
 func TestTokensOfInnerGraphsAreAskedForInTheModeMessages(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestQuestionsWithoutIDs: a server that gives its questions no ids is told of with the same ids in the event that asks
-// and in the outcome, wherever the process dies.
+// TestQuestionsWithoutIDs checks that questions without ids have the same ids in the event that asks and in the
+// outcome, wherever the process dies.
 func TestQuestionsWithoutIDs(t *testing.T) {
 	t.Parallel()
 	play := adaptertest.NamelessPlay()
@@ -42,7 +42,7 @@ func TestQuestionsWithoutIDs(t *testing.T) {
 	}
 }
 
-// onlyQuestion is the one that is asked in events.
+// onlyQuestion returns the only question in events.
 func onlyQuestion(t *testing.T, tr adaptertest.Trace) mapping.Interrupt {
 	t.Helper()
 	var list []mapping.Interrupt
@@ -55,7 +55,7 @@ func onlyQuestion(t *testing.T, tr adaptertest.Trace) mapping.Interrupt {
 	return list[0]
 }
 
-// ids cuts what stands after the ids of questions.
+// ids removes the text after the ids of questions.
 func ids(asked []string) []string {
 	short := make([]string, len(asked))
 	for i, q := range asked {
@@ -64,8 +64,8 @@ func ids(asked []string) []string {
 	return short
 }
 
-// TestNamerFindsQuestionsByTheirValues: of questions without ids each is the one of the same value, in whatever order
-// and form a state has them; one that no frame told is a further one.
+// TestNamerFindsQuestionsByTheirValues checks that questions without ids are matched by value, in any order and form of
+// a state. One that was in no frame is a new one.
 func TestNamerFindsQuestionsByTheirValues(t *testing.T) {
 	t.Parallel()
 	task := adaptertest.NewTask(nil)
@@ -87,7 +87,7 @@ func TestNamerFindsQuestionsByTheirValues(t *testing.T) {
 	}
 }
 
-// TestAnswerToAQuestionWithoutAnID: a server that gives no ids is told none, also not where an answer says nothing.
+// TestAnswerToAQuestionWithoutAnID checks that a server without ids receives none, even for an empty answer.
 func TestAnswerToAQuestionWithoutAnID(t *testing.T) {
 	t.Parallel()
 	nameless, own := mapping.Interrupt{ID: "a", Nameless: true}, mapping.Interrupt{ID: "a"}
@@ -107,7 +107,8 @@ func TestAnswerToAQuestionWithoutAnID(t *testing.T) {
 	}
 }
 
-// TestQuestionOfAPlainServer: it is asked in an event, once, and the run ends with it, by whatever the server tells it.
+// TestQuestionOfAPlainServer checks that a question is yielded once in an event and ends the run, in every form of the
+// server.
 func TestQuestionOfAPlainServer(t *testing.T) {
 	t.Parallel()
 	const frame = `event: updates` + "\n" + `data: {"__interrupt__":[{"value":"Which?"}]}` + "\n\n"

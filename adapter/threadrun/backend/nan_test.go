@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// An agent in Python writes NaN and Infinity, in its frames and in its answers. They are null: a run that has worked
-// does not fail for them.
+// Agents in Python write NaN and Infinity in frames and answers. They become null, and the run does not fail because of
+// them.
 func TestNaNOfAGraphIsNull(t *testing.T) {
 	t.Parallel()
 	for name, play := range map[string]adaptertest.ThreadPlay{"the stream tells the end": adaptertest.ChatPlay(), "the state does": shortPlay(func(*adaptertest.ThreadPlay) {})} {

@@ -15,13 +15,13 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// lateGateway stands in front of an agent. A request for a run is answered before the agent has it, as by a gateway
-// whose connection breaks; the agent gets it later.
+// lateGateway is a gateway to an agent. It answers a request for a run before the agent has it, like a gateway whose
+// connection breaks, and forwards it later.
 type lateGateway struct {
 	agent  http.Handler
 	starts string // end of the path of a request for a run
-	answer int    // status; 0: the connection breaks
-	after  int    // requests for runs that pass first
+	answer int    // status; 0 breaks the connection
+	after  int    // number of requests for runs that pass first
 
 	mu    sync.Mutex
 	posts int
@@ -44,7 +44,7 @@ func (p *lateGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(p.answer)
 }
 
-// passes counts a request for a run. Behind the late one they arrive at once.
+// passes counts a request for a run. Requests after the late one pass at once.
 func (p *lateGateway) passes() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,7 +52,7 @@ func (p *lateGateway) passes() bool {
 	return p.posts != p.after+1
 }
 
-// arrive hands over what is late.
+// arrive forwards the late request.
 func (p *lateGateway) arrive() {
 	for _, r := range p.late {
 		p.agent.ServeHTTP(httptest.NewRecorder(), r)
@@ -68,7 +68,7 @@ func before(t *testing.T, h http.Handler) *backend {
 	return b.(*backend)
 }
 
-// wantOnce: the outcome is unknown, and what arrives late is carried out once.
+// wantOnce checks that the outcome is unknown, and that a late request is executed once.
 func wantOnce(t *testing.T, tr adaptertest.Trace, p *lateGateway, work func() int, want int) {
 	t.Helper()
 	p.arrive()

@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// TestQuestionsThatWereAnsweredAreNotOpen: as long as others of the same superstep are open, LangGraph has them in the
-// state of a run that answered one, as in those of the runs after it.
+// TestQuestionsThatWereAnsweredAreNotOpen covers answered questions, which LangGraph keeps in the state while others of
+// the same superstep are open, even in later runs.
 func TestQuestionsThatWereAnsweredAreNotOpen(t *testing.T) {
 	t.Parallel()
 	task := func(node, id string) string {
@@ -71,8 +71,8 @@ func TestQuestionsThatWereAnsweredAreNotOpen(t *testing.T) {
 	}
 }
 
-// TestTheNodesThatAreLeft: a checkpoint frame names all nodes of a superstep, and the state those that have not come to
-// their end.
+// TestTheNodesThatAreLeft covers checkpoint frames, which name all nodes of a superstep, and states, which name the
+// unfinished ones.
 func TestTheNodesThatAreLeft(t *testing.T) {
 	t.Parallel()
 	play := adaptertest.AskPlay()

@@ -43,7 +43,7 @@ func TestUnknownStatus(t *testing.T) {
 	}
 }
 
-// The run of LangGraph's server for JavaScript does not say why it failed. Its thread's state does.
+// Runs of LangGraph's server for JavaScript lack the error of a failure. The thread's state has it.
 func TestFailureIsReadFromTheStateWhereTheStreamDidNotTellIt(t *testing.T) {
 	t.Parallel()
 	failed := adaptertest.FailPlay()

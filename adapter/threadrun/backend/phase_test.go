@@ -16,8 +16,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// walk runs tasks one after the other and returns the phases of the last run. A task is made from what the run before
-// it yielded.
+// walk runs tasks one after the other and returns the phases of the last run. Each task is derived from the previous
+// run's events.
 func walk(t *testing.T, h http.Handler, tasks ...func(adaptertest.Trace) adapter.Assignment) (list []string) {
 	t.Helper()
 	core, logs := observer.New(zap.DebugLevel)
@@ -44,7 +44,7 @@ func walk(t *testing.T, h http.Handler, tasks ...func(adaptertest.Trace) adapter
 
 func first(adaptertest.Trace) adapter.Assignment { return adaptertest.NewTask(nil) }
 
-// stepwise is a lockstep run, at its first step or at the next one.
+// stepwise returns a lockstep run at its first or its next step.
 func stepwise(before adaptertest.Trace) adapter.Assignment {
 	task := adaptertest.NewTask(nil)
 	task.OneStep = true
@@ -54,14 +54,14 @@ func stepwise(before adaptertest.Trace) adapter.Assignment {
 	return task
 }
 
-// again is a run whose process died after its request.
+// again returns a run whose process died after its request.
 func again(before adaptertest.Trace) adapter.Assignment {
 	task := adaptertest.NewTask(nil)
 	task.InDoubt, task.After, task.Link = true, before.Events, linkOf(before)
 	return task
 }
 
-// follow is a further run on a thread whose sides agree, or do not when they are forked.
+// follow returns another run on a thread, on whose state both sides agree unless it is forked.
 func follow(agreed bool) func(adaptertest.Trace) adapter.Assignment {
 	return func(before adaptertest.Trace) adapter.Assignment {
 		task := then(before, "again")
@@ -73,7 +73,7 @@ func follow(agreed bool) func(adaptertest.Trace) adapter.Assignment {
 	}
 }
 
-// forgetful drops the agent's threads after the first run.
+// forgetful deletes the agent's threads after the first run.
 type forgetful struct {
 	*adaptertest.ThreadAgent
 	once sync.Once
@@ -104,7 +104,7 @@ func canned(a *adaptertest.ThreadAgent, route string, c adaptertest.Canned) *ada
 	return a
 }
 
-// nameless says nowhere which run it makes.
+// nameless removes the id of the created run from all answers.
 type nameless struct{ http.Handler }
 
 func (n nameless) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -181,7 +181,7 @@ func plainRoutes() []walked {
 	}
 }
 
-// TestPhases: the phases that runs pass, and that these runs pass every way the tables allow.
+// TestPhases checks the phases of runs, and that these runs use every transition of the tables.
 func TestPhases(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -212,7 +212,7 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// TestPhasesOutOfOrder: a move that the table does not have ends the run as a fault of the bridge.
+// TestPhasesOutOfOrder checks that a transition outside of the table ends the run as an internal error.
 func TestPhasesOutOfOrder(t *testing.T) {
 	t.Parallel()
 	b := scripted(t, playing(adaptertest.ChatPlay())).(*backend)

@@ -25,7 +25,7 @@ import (
 
 const realPatience = 4 * time.Minute
 
-// real dials one graph of the server.
+// real returns a backend for one graph of the server.
 func real(t *testing.T, graph string) (*backend, context.Context) {
 	t.Helper()
 	url := os.Getenv("APBRIDGE_E2E_LANGGRAPH")
@@ -44,7 +44,7 @@ func real(t *testing.T, graph string) (*backend, context.Context) {
 	return b, ctx
 }
 
-// say is a new run with a text.
+// say returns a new run with a text.
 func say(text string) adapter.Assignment {
 	task := adaptertest.NewTask(nil)
 	task.Run.ID = mapping.NewID()
@@ -52,7 +52,7 @@ func say(text string) adapter.Assignment {
 	return task
 }
 
-// then is a further run on the thread of an earlier one.
+// then returns another run on the thread of an earlier one.
 func then(tr adaptertest.Trace, text string) adapter.Assignment {
 	task := say(text)
 	task.Link = linkOf(tr)
@@ -70,7 +70,7 @@ func linkOf(tr adaptertest.Trace) mapping.Link {
 	return l
 }
 
-// texts are the contents of the messages of the last state of a trace.
+// texts returns the contents of the messages in the last state of a trace.
 func texts(t *testing.T, tr adaptertest.Trace) []string {
 	t.Helper()
 	var last json.RawMessage
@@ -359,7 +359,8 @@ func TestRealSeedForkAndHeal(t *testing.T) {
 	wantTexts(t, texts(t, healed), "one", "answer one", "healed", "planning", "you said: healed")
 }
 
-// A run of another client on a thread that a run of ours made: what the server hands down to it does not make it ours.
+// Runs of another client on a thread that a run of ours created are not ours, even if the server copies our metadata to
+// them.
 func TestRealForeignRun(t *testing.T) {
 	t.Parallel()
 	b, ctx := real(t, "chat")
@@ -382,7 +383,7 @@ func TestRealForeignRun(t *testing.T) {
 	}
 }
 
-// Agreement can be seen from the values alone, since frames and the state that is read say the same.
+// Agreement can be determined from the values, since frames and the state contain the same.
 func TestRealValuesAreTheSame(t *testing.T) {
 	t.Parallel()
 	for _, graph := range []string{"chat", "files", "nested", "slow"} {

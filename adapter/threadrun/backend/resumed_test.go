@@ -41,7 +41,7 @@ func TestRepeatedFramesAreFound(t *testing.T) {
 	}
 }
 
-// shortPlay is of an agent that shows no checkpoints: its frames do not tell the end of a run.
+// shortPlay is for an agent without checkpoints, whose frames do not show the end of a run.
 func shortPlay(change func(*adaptertest.ThreadPlay)) adaptertest.ThreadPlay {
 	p := adaptertest.ChatPlay()
 	var frames []string
@@ -55,7 +55,7 @@ func shortPlay(change func(*adaptertest.ThreadPlay)) adaptertest.ThreadPlay {
 	return p
 }
 
-// A run that has succeeded ends so, and is not cancelled, however its stream is gone back to. No update is told twice.
+// A successful run succeeds, and is not cancelled, however often its stream is reopened. No update is yielded twice.
 func TestSuccessfulRunWhoseStreamDoesNotTellTheEnd(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -94,7 +94,7 @@ func TestSuccessfulRunWhoseStreamDoesNotTellTheEnd(t *testing.T) {
 			}
 			want := "plan think answer"
 			if strings.HasSuffix(name, "breaks") {
-				want = "plan think" // what came behind cannot be asked for
+				want = "plan think" // the following frames cannot be requested
 			}
 			if diff := cmp.Diff(want, strings.Join(nodes, " ")); diff != "" {
 				t.Errorf("updates (-want +got):\n%s", diff)
@@ -112,7 +112,7 @@ func TestSuccessfulRunWhoseStreamDoesNotTellTheEnd(t *testing.T) {
 	}
 }
 
-// A process that takes a run over knows the frames that are logged.
+// A process that takes over a run recognises the logged frames.
 func TestRunTakenOverFromAServerThatRepeatsAllFrames(t *testing.T) {
 	t.Parallel()
 	for name, play := range map[string]adaptertest.ThreadPlay{

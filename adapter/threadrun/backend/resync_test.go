@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fold is the state a chat ends with, as the bridge holds it.
+// fold returns the final state of a chat in the bridge.
 func fold(t *testing.T, tr adaptertest.Trace) *state.Fold {
 	t.Helper()
 	var last json.RawMessage
@@ -33,7 +33,7 @@ func TestTheNextRunKnowsTheThreadAgain(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		state func(string) string
-		fresh bool // what is there is told as a state of its own
+		fresh bool // the agent's state is yielded as a separate state
 	}{
 		{"the same checkpoint", func(s string) string { return s }, false},
 		{"a server that does not say which run it was", func(s string) string { return strings.Replace(s, ids, "", 1) }, false},
@@ -72,7 +72,7 @@ func TestTheNextRunKnowsTheThreadAgain(t *testing.T) {
 	}
 }
 
-// What a stream does not tell beyond doubt is asked for.
+// An end that a stream does not prove is requested.
 func TestEndsThatAreAskedFor(t *testing.T) {
 	t.Parallel()
 	whole := adaptertest.ChatPlay()
@@ -93,7 +93,7 @@ func TestEndsThatAreAskedFor(t *testing.T) {
 			tr := run(t, a, adaptertest.NewTask(nil))
 			want := 1
 			if c.name == "no run id in the frames" {
-				want = 0 // the header tells it
+				want = 0 // it is in the header
 			}
 			if tr.Err != nil || tr.End() == nil || tr.End().Status != mapping.RunSuccess || a.Calls(routeState) != want {
 				t.Errorf("error %v, %d reads of the state, outcome %+v", tr.Err, a.Calls(routeState), tr.End())
@@ -127,7 +127,7 @@ func TestTheRunMakesItsThread(t *testing.T) {
 	sameJSON(t, body["metadata"], `{"apbridge_run_id":"`+adaptertest.RunID+`","apbridge_task_id":"t","apbridge_thread_id":"`+adaptertest.ThreadID+`","apbridge_first_run_id":"`+adaptertest.RunID+`"}`)
 }
 
-// A server that wants the thread before its first run is found out once.
+// A server that needs the thread before its first run is recognised once.
 func TestServersThatDoNotMakeThreads(t *testing.T) {
 	t.Parallel()
 	a := playing(adaptertest.ChatPlay())
@@ -147,7 +147,7 @@ func TestServersThatDoNotMakeThreads(t *testing.T) {
 	}
 }
 
-// TestRunsOfOthers: whose run an upstream run is, by the marks of this version and of those before it.
+// TestRunsOfOthers checks to whom upstream runs belong, by the marks of this version and earlier ones.
 func TestRunsOfOthers(t *testing.T) {
 	t.Parallel()
 	entry := func(id, metadata string) string {

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// retrying is a server that tells the error of an attempt which it then makes again itself, as older LangGraph servers
-// do. Its stream closes after the error, or goes on.
+// retrying is a server that sends the error of an attempt and retries it, as older LangGraph servers do. Its stream
+// closes after the error, or continues.
 func retrying(closes bool) *adaptertest.ThreadAgent {
 	p := adaptertest.ChatPlay()
 	const failed = 5 // frames, then the error
@@ -23,8 +23,8 @@ func retrying(closes bool) *adaptertest.ThreadAgent {
 	return playing(p)
 }
 
-// TestAnAttemptThatIsMadeAgainUpstream: its error is not the run's, whether the server says that the run goes on or has
-// ended by then, and what the next attempt tells is told once.
+// TestAnAttemptThatIsMadeAgainUpstream checks that the error of an attempt is not the run's, whether the run continues
+// or has ended, and that the next attempt's output is yielded once.
 func TestAnAttemptThatIsMadeAgainUpstream(t *testing.T) {
 	t.Parallel()
 	run := func(status string) map[string]*adaptertest.Canned {
@@ -52,7 +52,7 @@ func TestAnAttemptThatIsMadeAgainUpstream(t *testing.T) {
 	}
 }
 
-// outputs are what the nodes of a run put out.
+// outputs returns the output of a run's nodes.
 func outputs(tr adaptertest.Trace) (list []string) {
 	for _, ev := range tr.Events {
 		if ev.Kind == mapping.KindUpdate || ev.Kind == mapping.KindDelta {

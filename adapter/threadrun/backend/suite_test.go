@@ -21,7 +21,7 @@ const (
 	routeGraph  = "POST /assistants/search"
 )
 
-// quick is dial with short waiting times.
+// quick is dial with short pauses.
 func quick(up adapter.Upstream) (adapter.Backend, error) {
 	b, err := newBackend(up)
 	if err != nil {
@@ -36,7 +36,7 @@ func playing(plays ...adaptertest.ThreadPlay) *adaptertest.ThreadAgent {
 	return &adaptertest.ThreadAgent{Plays: plays}
 }
 
-// TestBackend is not parallel: it looks for leaked goroutines.
+// TestBackend is not parallel, because it checks for leaked goroutines.
 func TestBackend(t *testing.T) {
 	adaptertest.TestBackend(t, adaptertest.Suite{
 		Dial:  quick,
@@ -47,7 +47,7 @@ func TestBackend(t *testing.T) {
 	})
 }
 
-// failures are the faults A9 to A17 as far as an agent can show them.
+// failures are the faults A9 to A17, as far as an agent can cause them.
 func failures() []adaptertest.Failure {
 	page := "<html><body>Bad gateway canary-7f3a91c2</body></html>"
 	canned := func(route string, c adaptertest.Canned) func() adaptertest.Peer {

@@ -14,8 +14,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestStateUpdateIsSentTwiceOnlyForWantOfANode: a server that refuses an update as it cannot tell the node is told once
-// more, with a name. After an answer that may be a proxy's, the update may have taken place: it is not sent again.
+// TestStateUpdateIsSentTwiceOnlyForWantOfANode checks that a refused update is repeated once with a node if the server
+// needs one. After an answer that may be a proxy's it is not repeated, because it may have been applied.
 func TestStateUpdateIsSentTwiceOnlyForWantOfANode(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[int]int64{400: 2, 422: 2, 500: 2, 408: 1, 502: 1, 503: 1, 504: 1, 404: 1, 409: 1} {

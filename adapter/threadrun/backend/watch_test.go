@@ -9,14 +9,14 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// lingering is a play whose stream stays open when its run has ended.
+// lingering returns a play whose stream stays open after the end of its run.
 func lingering(p adaptertest.ThreadPlay) adaptertest.ThreadPlay {
 	p.Linger = true
 	return p
 }
 
-// TestStreamThatStaysOpenAfterTheEnd: a run has ended when its frames and its server say so, not when its stream
-// closes, and nothing that was sent before is lost.
+// TestStreamThatStaysOpenAfterTheEnd checks that a run ends when its frames and its server report the end, even if the
+// stream stays open, and that no earlier frame is lost.
 func TestStreamThatStaysOpenAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	trailing := lingering(adaptertest.ChatPlay())
@@ -48,7 +48,7 @@ func TestStreamThatStaysOpenAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestStepsOfAStreamThatStaysOpen: in lockstep each step is a run with a stream of its own.
+// TestStepsOfAStreamThatStaysOpen covers lockstep, where each step is a run with its own stream.
 func TestStepsOfAStreamThatStaysOpen(t *testing.T) {
 	t.Parallel()
 	var plays []adaptertest.ThreadPlay
@@ -63,8 +63,8 @@ func TestStepsOfAStreamThatStaysOpen(t *testing.T) {
 	}
 }
 
-// TestQuestionsComeLast: what other nodes of the superstep put out, and the frames of a subgraph that asks, come before
-// the client is told the question, as it leaves then.
+// TestQuestionsComeLast checks that the output of other nodes of the superstep, and the frames of a subgraph that asks,
+// precede the question, because clients leave at it.
 func TestQuestionsComeLast(t *testing.T) {
 	t.Parallel()
 	play := adaptertest.AskPlay()

@@ -17,7 +17,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// answer is a client that takes what it is sent until it breaks.
+// answer is a client that reads until it breaks.
 type answer struct {
 	bytes.Buffer
 	head   http.Header
@@ -33,8 +33,7 @@ func (a *answer) Write(b []byte) (int, error) {
 	return a.Buffer.Write(b)
 }
 
-// streamed is a stream of a thread without events in a bubble of synctest: what it was sent, what ends it, and the
-// bridge's log.
+// streamed is a stream of a thread without events in a bubble of synctest: its output, its end, and the bridge's log.
 type streamed struct {
 	*world
 	*answer
@@ -59,7 +58,7 @@ func stream(t *testing.T) *streamed {
 	return st
 }
 
-// over waits for the end of a stream that has nothing to tell of it.
+// over waits for the end of a stream, which must be silent.
 func (st *streamed) over(t *testing.T) {
 	t.Helper()
 	synctest.Wait()
@@ -74,7 +73,7 @@ func (st *streamed) over(t *testing.T) {
 	}
 }
 
-// A client that leaves ends its stream, and nothing is sent to it any more.
+// A client that leaves ends its stream, and nothing more is sent to it.
 func TestAStreamEndsWithItsClient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -95,7 +94,7 @@ func TestAStreamEndsWithItsClient(t *testing.T) {
 	})
 }
 
-// A client that cannot be written to is noticed by the next event, or by the next sign of life.
+// A client that cannot be written to is noticed at the next event or heartbeat.
 func TestAStreamEndsWhenItsClientIsLost(t *testing.T) {
 	t.Parallel()
 	for name, next := range map[string]func(st *streamed){
@@ -116,7 +115,7 @@ func TestAStreamEndsWhenItsClientIsLost(t *testing.T) {
 	}
 }
 
-// What a request has to say is read as strictly as any body.
+// Requests for a stream are read as strictly as any body.
 func TestRequestsForAStream(t *testing.T) {
 	t.Parallel()
 	deep := `{"channels":["values"],"x":` + strings.Repeat("[", 60) + strings.Repeat("]", 60) + `}`

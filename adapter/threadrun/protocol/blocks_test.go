@@ -9,14 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// says1 is a chunk of words of the message m1, and calls1 one with a piece of a call.
+// says1 returns a chunk of text of the message m1, and calls1 one with a piece of a call.
 func says1(text string) mapping.Event { return piece("m1", "plan:t1", `"content":"`+text+`"`) }
 
 func calls1(pieces string) mapping.Event {
 	return piece("m1", "plan:t1", `"content":"","tool_call_chunks":[`+pieces+`]`)
 }
 
-// What agents stream is told as blocks that do not interleave, each of them whole and told once.
+// An agent's chunks become blocks that do not interleave, each of them complete and without duplicates.
 func TestBlocksOfAMessageAreWhole(t *testing.T) {
 	t.Parallel()
 	const (
@@ -89,7 +89,7 @@ func TestBlocksOfAMessageAreWhole(t *testing.T) {
 	}
 }
 
-// Words after a call are told as they come once its arguments are whole.
+// Text after a call is emitted as it arrives once the call's arguments are complete.
 func TestWordsAfterACallDoNotWait(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started(), calls1(`{"id":"c1","name":"look","args":"{\"a\":1}","index":0}`), says1("so"))
@@ -98,8 +98,8 @@ func TestWordsAfterACallDoNotWait(t *testing.T) {
 	}
 }
 
-// blocksOf are the blocks that a client ends with, whose parts it checks: they come in order, each after the one before
-// has ended, and the pieces of a block are together what it ends as.
+// blocksOf returns the blocks that a client has at the end, and checks their parts: each begins after the previous one
+// has ended, and its pieces add up to its end.
 func blocksOf(t *testing.T, lines []byte) (list []string) {
 	t.Helper()
 	open, sum := false, ""

@@ -13,8 +13,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// A person's message is replaced, and an answer made again, by a run from the parent of the message. SDKs up to 1.11
-// take the parent told last for that of all messages in the values. Newer ones keep the first that each message had.
+// Replacing a person's message, or regenerating an answer, starts a run from the parent of the message. SDKs up to 1.11
+// use the newest parent for all messages in the values. Newer ones keep the first of each message.
 func TestAMessageHasTheCheckpointWhereItsTurnBeganForAParent(t *testing.T) {
 	t.Parallel()
 	const first, second = 10, 20
@@ -35,7 +35,7 @@ func TestAMessageHasTheCheckpointWhereItsTurnBeganForAParent(t *testing.T) {
 	}
 	one := func() *world { return newWorld().play(runOf(1, "graph"), turn(first, 1)...) }
 	two := func() *world { return one().play(runOf(2, "graph"), turn(second, 2, "h1", "a1")...) }
-	steps := func(n, from, base int) []mapping.Event { // of a task/step agent: its input is in the state at once
+	steps := func(n, from, base int) []mapping.Event { // for a task/step agent, whose input is in the state at once
 		events := []mapping.Event{started(), humanInput(), step(1, "step", says(2*n, "well")), step(2, "step", says(2*n+1, "done")), succeeded()}
 		events[1].Data = raw(`{"messages":[{"id":"h` + strconv.Itoa(n) + `","type":"human","content":"hi"}]}`)
 		for i := range 3 {
@@ -99,8 +99,8 @@ func parents(t *testing.T, w *world) (last, first string) {
 	return list(lasts), list(firsts)
 }
 
-// Clients take the values of a lower step for those of an old checkpoint, and keep messages that these lack: of a fork
-// with fewer steps than the branch it leaves, they would show both answers.
+// Clients treat values of a lower step as those of an old checkpoint, and keep messages that these lack. For a fork
+// with fewer steps than its branch they would show both answers.
 func TestStepsOfCheckpointsRise(t *testing.T) {
 	t.Parallel()
 	point := func(id, parent, step int) mapping.Event {

@@ -15,7 +15,7 @@ import (
 
 const runEnd = `"multitask_strategy":"enqueue","stream_mode":` + runModes + `,"stream_subgraphs":true,"if_not_exists":"create"}`
 
-// What a command makes of a run, by the request that is started with.
+// Commands start runs with these requests.
 func TestRunsThatCommandsStart(t *testing.T) {
 	t.Parallel()
 	const graph = `{"assistant_id":"00000000-0000-7000-8000-000000000007",`
@@ -67,8 +67,8 @@ func TestRunsThatCommandsStart(t *testing.T) {
 	}
 }
 
-// SDKs have an answer made again by a run without an input from where its turn began. A task/step agent's input made a
-// checkpoint after that one: the run begins there. The newest input there is that of the branch which a page shows.
+// SDKs regenerate an answer with a run without an input from the beginning of its turn. A task/step agent's input made
+// a checkpoint after that one, at which the run begins. The newest input there is that of the branch on the page.
 func TestARunWithoutAnInputTakesATurnAgain(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ agent, from, want string }{
@@ -88,7 +88,7 @@ func TestARunWithoutAnInputTakesATurnAgain(t *testing.T) {
 	}
 }
 
-// What commands are answered.
+// Replies to commands.
 func TestReplies(t *testing.T) {
 	t.Parallel()
 	const snakeMeta = `"meta":{"thread_id":"00000000-0000-7000-8000-000000000001","applied_through_seq":2097151}}`
@@ -149,8 +149,8 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// TestAnswersByTheirIds: either spelling of an id names a question, and one that is not open refuses what comes with
-// it.
+// TestAnswersByTheirIds checks that an id in either spelling names a question, and that an answer with an id that is
+// not open is refused completely.
 func TestAnswersByTheirIds(t *testing.T) {
 	t.Parallel()
 	const digits, dashed = "b93f4bd644d25c28ac2a1bfa61d8dbfa", "b93f4bd6-44d2-5c28-ac2a-1bfa61d8dbfa"
@@ -172,7 +172,7 @@ func TestAnswersByTheirIds(t *testing.T) {
 	}
 }
 
-// TestAListOfCheckpointsHasAnEnd, whatever a client asks for.
+// TestAListOfCheckpointsHasAnEnd checks the maximum length of a list.
 func TestAListOfCheckpointsHasAnEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started())
@@ -183,7 +183,7 @@ func TestAListOfCheckpointsHasAnEnd(t *testing.T) {
 	}
 }
 
-// TestInjectIsRefusedAtAQuestion by its name, with the question that is open.
+// TestInjectIsRefusedAtAQuestion checks that the refusal names the open question.
 func TestInjectIsRefusedAtAQuestion(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started())
@@ -196,7 +196,7 @@ func TestInjectIsRefusedAtAQuestion(t *testing.T) {
 	}
 }
 
-// Before a thread is there, run.start makes it and the others say that it had no run.
+// If a thread does not exist, run.start creates it, and other commands report that it has no run.
 func TestCommandsForAThreadThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	for command, want := range map[string]string{
@@ -215,7 +215,7 @@ func TestCommandsForAThreadThatIsNotThere(t *testing.T) {
 	}
 }
 
-// What is no command is refused; what is wrong with the bridge is an error of the request.
+// Anything that is not a command is refused. Failures of the bridge are errors of the request.
 func TestCommandsThatAreNotAnswered(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{``, `[]`, `{nope`, `{}`, `{"id":1}`, `{"id":-1,"method":"a"}`, `{"id":1.5,"method":"a"}`, `{"id":"1","method":"a"}`,
@@ -265,7 +265,7 @@ func TestErrorCodes(t *testing.T) {
 	}
 }
 
-// Whatever comes is answered with JSON, or refused.
+// Any command is answered with JSON or refused.
 func FuzzCommand(f *testing.F) {
 	for _, seed := range []string{
 		`{"id":1,"method":"run.start","params":{"assistant_id":"a","input":{"messages":[{"content":"x"}]}}}`,

@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// A frame whose name is no channel is a custom event of that name, as at LangGraph's server. Modes of runs that no
-// client here asks for are left out.
+// A frame whose name is not a channel is a custom event with that name, as in LangGraph's server. Modes that no client
+// here requests are dropped.
 func TestAFrameOfAnotherNameIsACustomEvent(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started(), chunk("a2a", `{"kind":"task"}`), chunk("a2a", `1`, "sub:1"),
@@ -24,7 +24,7 @@ func TestAFrameOfAnotherNameIsACustomEvent(t *testing.T) {
 	}
 }
 
-// A graph names an event with the name in what it writes; its payload stands in the event as it was written.
+// A graph's output can name a custom event. Its payload is unchanged.
 func TestAWriterNamesACustomEvent(t *testing.T) {
 	t.Parallel()
 	for written, want := range map[string]string{

@@ -18,19 +18,19 @@ import (
 	"go.uber.org/zap"
 )
 
-// at is when everything happens in these tests.
+// at is the time of all events in these tests.
 var at = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 
 func uuid(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
 
 func raw(s string) json.RawMessage { return json.RawMessage(s) }
 
-// world is an adapter.Service with one thread, whose log is what a test writes.
+// world is an adapter.Service with one thread, whose log is written by the test.
 type world struct {
-	adapter.Service // nil: what is missing here is not called
+	adapter.Service // nil, since other methods are not called
 
 	mu      sync.Mutex
-	thread  string // "": not there yet
+	thread  string // "" if it does not exist yet
 	runs    map[string]mapping.Run
 	order   []string
 	entries []*state.Entry
@@ -44,8 +44,8 @@ type world struct {
 	headers  []http.Header
 	startErr error
 	losses   []mapping.Loss
-	broken   error // of reading the log
-	kept     int64 // entries up to here are not
+	broken   error // error of reading the log
+	kept     int64 // entries up to here are deleted
 	read     int   // entries that were read by streams
 }
 
@@ -81,7 +81,7 @@ func (w *world) ring() {
 	w.changed = make(chan struct{})
 }
 
-// make makes the thread that was not there.
+// make creates the thread.
 func (w *world) make(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,7 +132,7 @@ func (w *world) ThreadPosition(_ context.Context, id string, after adapter.Curso
 	return after, nil
 }
 
-// ThreadReplayStart looks through the log for the runs that are at work at a position.
+// ThreadReplayStart searches the log for the runs that are active at a position.
 func (w *world) ThreadReplayStart(_ context.Context, _ string, after adapter.Cursor) (o adapter.ReplayStart, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -268,7 +268,7 @@ func (w *world) GetState(context.Context, string, string) (adapter.ThreadState, 
 	return w.state, nil
 }
 
-// GetInnerState has one graph two graphs deep.
+// GetInnerState has one graph two levels deep.
 func (w *world) GetInnerState(_ context.Context, _ string, at adapter.InnerPoint, _ bool) (json.RawMessage, error) {
 	if at.NS != "inner:1|deep:2" {
 		return nil, nil
@@ -304,7 +304,7 @@ func (w *world) StateHistory(_ context.Context, _ string, q adapter.HistoryQuery
 
 func (*world) GetAssistant(_ context.Context, id string) (mapping.Assistant, error) {
 	graph := id
-	if id == "a" { // an assistant over the graph
+	if id == "a" { // an assistant of the graph
 		graph = "graph"
 	}
 	a := mapping.Assistant{ID: uuid(7), Graph: graph}

@@ -9,7 +9,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// TestFarewell: a client is told apart that it needs other credentials, and that the bridge stops.
+// TestFarewell checks that a client can distinguish expired credentials from a bridge that stops.
 func TestFarewell(t *testing.T) {
 	t.Parallel()
 	for cause, want := range map[error]websocket.StatusCode{

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// Whatever an agent streams is told as events that are JSON, in which each message begins once, ends once, and has one
-// block open at a time.
+// Any frames of an agent become valid events, in which each message begins once, ends once, and has one open block at a
+// time.
 func FuzzMessages(f *testing.F) {
 	f.Add([]byte(`{"id":"m","type":"ai","content":"x"}`), []byte(`{"id":"m","type":"ai","content":[{"type":"reasoning","reasoning":"y","index":0},{"type":"image","url":"u"}]}`))
 	f.Add([]byte(`{"id":"m","type":"AIMessageChunk","tool_call_chunks":[{"id":"c","name":"n","args":"{","index":0}]}`), []byte(`{"id":"n","type":"tool","content":"y","tool_call_id":"c","tool_calls":[{"id":"c","args":{}}]}`))
@@ -42,7 +42,7 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-// framed follows one event of a message: open is 1 while it is told, and 2 within a block.
+// framed processes one event of a message. open is 1 during a message, and 2 within a block.
 func framed(t *testing.T, data []byte, open map[string]int, begun map[string]bool) {
 	t.Helper()
 	id := rawjson.GetText(data, "runId")

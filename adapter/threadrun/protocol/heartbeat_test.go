@@ -12,7 +12,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// A beat comes again and again until it reports that there is no use in it, or is ended.
+// A heartbeat repeats until its function returns false, or until it is ended.
 func TestABeatGoesOnUntilItIsEnded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -35,8 +35,8 @@ func TestABeatGoesOnUntilItIsEnded(t *testing.T) {
 	})
 }
 
-// A bridge that stops says so to a client, which then knows that it may come back. Its ways to end the connection must
-// not race, so there are some rounds.
+// A bridge that stops informs a client, which then knows that it may reconnect. The ways to end the connection must not
+// race, so there are some rounds.
 func TestASocketIsClosedWhenTheBridgeStops(t *testing.T) {
 	t.Parallel()
 	for range 20 {
@@ -47,7 +47,7 @@ func TestASocketIsClosedWhenTheBridgeStops(t *testing.T) {
 	}
 }
 
-// unnoticed is a context whose end is noticed by those alone who ask for it.
+// unnoticed is a context whose end is only visible in Err.
 type unnoticed struct {
 	context.Context
 	ended chan struct{}
@@ -66,7 +66,7 @@ func (c unnoticed) Err() error {
 
 func (unnoticed) AfterFunc(func()) func() bool { return func() bool { return true } }
 
-// The log ends with the bridge. A socket that comes upon that first says the same.
+// The log ends with the bridge. A socket that notices that first reports the same.
 func TestASocketIsClosedAsTheLogEndsWithTheBridge(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -81,7 +81,7 @@ func TestASocketIsClosedAsTheLogEndsWithTheBridge(t *testing.T) {
 	c.isToldThatTheBridgeStops()
 }
 
-// subscribed is a socket with a subscription, whose requests are the bridge's.
+// subscribed returns a socket with a subscription, whose requests have the bridge's context.
 func subscribed(t *testing.T, w *world, bridge context.Context) *wire {
 	t.Helper()
 	s := w.server()

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// shown is the text that a client adds up from the pieces of a run's messages, and what the blocks are in the end.
+// shown returns the text that a client builds from the pieces of a run's messages, and the final blocks.
 func shown(t *testing.T, events ...mapping.Event) (text string, blocks []string) {
 	t.Helper()
 	w := newWorld().play(runOf(1, "graph"), events...)
@@ -28,7 +28,7 @@ func shown(t *testing.T, events ...mapping.Event) (text string, blocks []string)
 	return text, blocks
 }
 
-// An agent may send tokens after the output of their node, which has the whole message: all of it is told, once.
+// An agent may send tokens after the output of their node, which has the whole message. All of it is emitted once.
 func TestTokensBehindTheirNodesOutputAreTold(t *testing.T) {
 	t.Parallel()
 	const tokens, before = 10_000, 7_518
@@ -53,7 +53,7 @@ func TestTokensBehindTheirNodesOutputAreTold(t *testing.T) {
 	}
 }
 
-// Messages that an agent never ends are held up to a number, so that a long run does not hold all of its words.
+// The number of messages that an agent never ends is bounded, so that a long run does not keep all of its text.
 func TestMessagesThatDoNotEndAreHeldUpToANumber(t *testing.T) {
 	t.Parallel()
 	events := []mapping.Event{started()}
@@ -74,7 +74,7 @@ func TestMessagesThatDoNotEndAreHeldUpToANumber(t *testing.T) {
 	}
 }
 
-// What is missing of a message may be of any kind. Nothing is added to a text that the output has otherwise.
+// The missing part of a message may be of any kind. Nothing is added to a text that differs in the output.
 func TestAMessageIsCompletedFromItsNodesOutput(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -113,9 +113,9 @@ func TestAMessageIsCompletedFromItsNodesOutput(t *testing.T) {
 	}
 }
 
-// A model whose words no node puts out may send tokens behind the output of the node that called it. All are told. The
-// message ends with the node if the agent has said that it is whole, so that who reads it to its end need not wait for
-// the run's; else with its last piece, or with the run.
+// A model whose message is in no node's output may send tokens after the output of the node that called it. All are
+// emitted. If the agent has marked the last chunk, the message ends with the node, so that its readers need not wait
+// for the run. Otherwise it ends with its last chunk or with the run.
 func TestTokensOfAMessageThatNoNodePutsOut(t *testing.T) {
 	t.Parallel()
 	output := mapping.Event{Kind: mapping.KindUpdate, Data: raw(`{"summary":"x"}`), Head: mapping.Head{Node: "plan"}}

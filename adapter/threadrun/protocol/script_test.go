@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// The scripts are what backends log for one run.
+// The scripts are backends' logs of one run.
 
 func runOf(n int, agent string) mapping.Run {
 	return mapping.Run{ID: uuid(100 + n), Agent: agent, AssistantID: uuid(7), Status: mapping.RunRunning}
@@ -84,7 +84,7 @@ func chunk(name, data string, ns ...string) mapping.Event {
 	return mapping.Event{Kind: mapping.KindChunk, Data: raw(data), Head: mapping.Head{Name: name, NS: ns}}
 }
 
-// graphRun: a thread/run agent streams a text, thoughts and a call of a tool, has a graph within its graph, and tells
+// graphRun is a run of a thread/run agent that streams text, reasoning and a tool call, has an inner graph, and reports
 // its states twice.
 func graphRun() []mapping.Event {
 	const human = `{"messages":[{"id":"h1","type":"human","content":"hi"}]}`
@@ -128,5 +128,5 @@ func retried() []mapping.Event {
 	return []mapping.Event{started(), piece("m1", "plan:t1", `"content":"lost"`), again, piece("m9", "plan:t9", `"content":"found"`), succeeded()}
 }
 
-// updated: a client changes the state between runs.
+// updated is a client's change of the state between runs.
 func updated() mapping.Event { return stateEvent("", checkpoint(9, 4, "update"), `{"messages":[]}`) }

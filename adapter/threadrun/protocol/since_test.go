@@ -17,8 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// longThread has runs one after the other and beside each other, an update between them, and one run that is still at
-// work.
+// longThread has consecutive and concurrent runs, an update between them, and one run that is still active.
 func longThread() *world {
 	w := newWorld()
 	for n := range 12 {
@@ -33,13 +32,13 @@ func longThread() *world {
 	return w.play(runOf(99, "graph"), graphRun()[:12]...)
 }
 
-// restarted is a checkpoint of an agent that counts anew: its step is told after its parent's.
+// restarted is a checkpoint of an agent that counts from the start, whose step is emitted after its parent's.
 func restarted(n int) mapping.Event {
 	return stateEvent("", &mapping.Checkpoint{ID: uuid(500 + n), Parent: uuid(500 + n - 1), Source: "update"}, `{"messages":[]}`)
 }
 
-// Wherever a reader begins, it is told what a reader from the start is told after that: the same ids, steps, namespaces
-// and blocks. It reads the runs that are at work there, and no more.
+// A reader from any position receives the same ids, steps, namespaces and blocks as a reader from the start. It only
+// reads the runs that are active there.
 func TestALateReaderIsToldTheSame(t *testing.T) {
 	t.Parallel()
 	w := longThread()
@@ -62,10 +61,10 @@ func TestALateReaderIsToldTheSame(t *testing.T) {
 	}
 }
 
-// heardID is the id of an event as heard names it.
+// heardID returns the id of an event in the form of heard.
 func heardID(event string) string { return strings.Fields(event)[1] }
 
-// numberOf is the number of the event with an id.
+// numberOf returns the number of the event with an id.
 func numberOf(t *testing.T, id string) int64 {
 	t.Helper()
 	n, ok := eventNumber(id)
@@ -88,7 +87,8 @@ func seqOf(t *testing.T, event []byte) int64 {
 	return seq
 }
 
-// A socket whose subscriptions are all late reads from there on: once to count what is replayed, and once to send it.
+// A socket whose subscriptions all have positions reads from the first one: once to count the replay, and once to send
+// it.
 func TestALateSocketReadsWhatIsNew(t *testing.T) {
 	t.Parallel()
 	w := longThread()
@@ -105,8 +105,8 @@ func TestALateSocketReadsWhatIsNew(t *testing.T) {
 	}
 }
 
-// The last event that a client has can be said in each of three ways. Where more than one is said, the latest counts:
-// clients that send their request again add the header to the body that they began with.
+// The position of a client can be given in three ways. If there are several, the latest counts: clients that repeat a
+// request add the header to the original body.
 func TestAStreamGoesOnAfterTheLastEvent(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "legacy"), twoSteps()...)
@@ -161,7 +161,7 @@ func TestAStreamGoesOnAfterTheLastEvent(t *testing.T) {
 	}
 }
 
-// What is not kept whole any more is refused by name, wherever a position may be said.
+// A position after which something was deleted is refused by name, in all of these ways.
 func TestAPositionThatIsNotKeptIsRefused(t *testing.T) {
 	t.Parallel()
 	w := longThread()
@@ -189,8 +189,8 @@ func TestAPositionThatIsNotKeptIsRefused(t *testing.T) {
 	heard(t, listen(t, url, `{"channels":["values"]}`), 1)
 }
 
-// A position that was never told is refused, on a thread that is not there yet and on one on which nothing has
-// happened, too: its reader would miss all that comes up to there.
+// A position in the future is refused, even on a thread that does not exist yet or has no events. Its reader would miss
+// all events up to there.
 func TestAPositionBeyondTheThreadIsRefused(t *testing.T) {
 	t.Parallel()
 	away := newWorld()
@@ -207,8 +207,8 @@ func TestAPositionBeyondTheThreadIsRefused(t *testing.T) {
 	}
 }
 
-// Ten thousand events of one entry have a number and an id each, the same at every reading, and a reader goes on after
-// any of them: over a stream with since, over a WebSocket with either.
+// Ten thousand events of one entry have a number and an id each, which never change, and a reader can continue after
+// any of them: on a stream with since, on a WebSocket with either.
 func TestALongEntryIsReadOnFromWithin(t *testing.T) {
 	t.Parallel()
 	const events = 10_000
@@ -246,7 +246,7 @@ func TestALongEntryIsReadOnFromWithin(t *testing.T) {
 	}
 }
 
-// longEntry is an update with so many messages, each of which is told as five events.
+// longEntry returns an update with so many messages, each of which becomes five events.
 func longEntry(messages int) mapping.Event {
 	said := make([]string, messages)
 	for n := range said {
@@ -255,8 +255,8 @@ func longEntry(messages int) mapping.Event {
 	return mapping.Event{Kind: mapping.KindUpdate, Data: raw(`{"messages":[` + strings.Join(said, ",") + `]}`), Head: mapping.Head{Node: "plan"}}
 }
 
-// Of an entry that has even more events the last share a number: a reader that has seen one of them is told them again
-// rather than not at all.
+// In an entry with even more events, the last ones share a number. A reader that has seen one of them receives them
+// again.
 func TestEventsThatShareANumberAreToldAgain(t *testing.T) {
 	t.Parallel()
 	f := filter{channels: channels, depth: -1}
@@ -273,7 +273,7 @@ func TestEventsThatShareANumberAreToldAgain(t *testing.T) {
 	}
 }
 
-// A sequence number names the event after which a stream goes on; that of a reply names the end of an entry.
+// A sequence number names the event after which a stream continues. That of a reply names the end of an entry.
 func TestNumbersArePositions(t *testing.T) {
 	t.Parallel()
 	for since, want := range map[int64]adapter.Cursor{
@@ -285,8 +285,8 @@ func TestNumbersArePositions(t *testing.T) {
 	}
 }
 
-// SDKs (from 1.15) learn from the id of a root's lifecycle which run it is of: of the run that answers a question, too,
-// to stop it. Every id is a position.
+// SDKs (from 1.15) read the run from the id of a root's lifecycle, even for the run that answers a question, to stop
+// it. Every id is a position.
 func TestALifecycleOfTheRootNamesItsRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), graphRun()...)
@@ -302,7 +302,7 @@ func TestALifecycleOfTheRootNamesItsRun(t *testing.T) {
 	}
 }
 
-// Only what is not kept is called that.
+// Only a deleted position is reported as deleted.
 func TestAPositionThatCannotBeLookedUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started())

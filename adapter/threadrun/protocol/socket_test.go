@@ -18,7 +18,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// What is no handshake for a WebSocket is refused as the bridge words it, before anything is said.
+// An invalid handshake of a WebSocket is refused with the bridge's error.
 func TestHandshakes(t *testing.T) {
 	t.Parallel()
 	const key = "MDEyMzQ1Njc4OTAxMjM0NQ=="
@@ -60,7 +60,7 @@ func TestHandshakes(t *testing.T) {
 	}
 }
 
-// A page of another site was judged before, and wants one of the subprotocols that it has offered.
+// The page's origin was checked before. It expects one of its offered subprotocols.
 func TestASocketOfAPage(t *testing.T) {
 	t.Parallel()
 	conn, _, err := websocket.Dial(patiently(t), serve(t, newWorld().server(), Snake), &websocket.DialOptions{
@@ -75,7 +75,7 @@ func TestASocketOfAPage(t *testing.T) {
 	}
 }
 
-// counted is room that notes when a message's memory is given back.
+// counted signals when a message's memory is released.
 type counted chan struct{}
 
 func (c counted) Count(_ context.Context, r io.Reader) io.ReadCloser { return given{r, c} }
@@ -105,8 +105,8 @@ func TestASocketGivesTheMemoryOfItsMessagesBack(t *testing.T) {
 	}
 }
 
-// attended serves sockets in the test's own handler, and returns the client's end of one and what tells how its handler
-// has ended: nil, or what it panicked with.
+// attended serves sockets in the test's own handler. It returns the client's end of one and a channel with the result
+// of its handler: nil, or the value of a panic.
 func attended(t *testing.T, s *Server) (*wire, <-chan any) {
 	t.Helper()
 	ended := make(chan any, 1)
@@ -118,12 +118,12 @@ func attended(t *testing.T, s *Server) (*wire, <-chan any) {
 	return dial(t, srv.URL), ended
 }
 
-// A client that answers no ping is cut off, though nothing is sent to it.
+// A client that answers no ping is cut off, although nothing is sent to it.
 func TestASocketWithoutASignOfLifeIsCutOff(t *testing.T) {
 	t.Parallel()
 	s := newWorld().server()
 	s.Heartbeat, s.patience = 10*time.Millisecond, 10*time.Millisecond
-	_, ended := attended(t, s) // answers come only while it reads
+	_, ended := attended(t, s) // it only answers while it reads
 	select {
 	case <-ended:
 	case <-patiently(t).Done():
@@ -131,7 +131,7 @@ func TestASocketWithoutASignOfLifeIsCutOff(t *testing.T) {
 	}
 }
 
-// A panic of a command is the request's, so that the server can log it.
+// A panic of a command is passed on to the request, so that the server can log it.
 func TestAPanicOfACommandIsTheRequests(t *testing.T) {
 	t.Parallel()
 	s := newWorld().server()
@@ -148,7 +148,7 @@ func TestAPanicOfACommandIsTheRequests(t *testing.T) {
 	}
 }
 
-// lingering is a log that a reader has to be let go of.
+// lingering is a log whose reader must be released explicitly.
 type lingering struct {
 	*world
 	entered, left chan struct{}
@@ -186,7 +186,7 @@ func await(t *testing.T, signal <-chan struct{}) {
 	}
 }
 
-// A socket is served for as long as anything of it reads the log.
+// A socket's handler returns after all its readers of the log.
 func TestASocketLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	for range 20 {
@@ -203,13 +203,13 @@ func TestASocketLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// The log is read once, however many subscriptions there are, and not at all without any.
+// The log is read once for any number of subscriptions, and not at all without any.
 func TestASocketReadsTheLogOnce(t *testing.T) {
 	t.Parallel()
 	for range 20 {
 		log, c, first, _ := linger(t)
 		c.say(`{"id":2,"method":"subscription.subscribe","params":{"channels":["values"]}}`)
-		await(t, log.left) // nothing is sent while the command is carried out
+		await(t, log.left) // nothing is sent during the command
 		select {
 		case <-log.entered:
 			t.Fatal("it is read twice")
@@ -226,7 +226,7 @@ func TestASocketReadsTheLogOnce(t *testing.T) {
 	}
 }
 
-// An error of the bridge is told without its text, which is for the log; a refusal is for the client alone.
+// An internal error is sent without its text, which is logged. A refusal is only sent to the client.
 func TestASocketTellsErrorsOfTheBridgeToTheLog(t *testing.T) {
 	t.Parallel()
 	core, logged := observer.New(zap.DebugLevel)
@@ -248,7 +248,7 @@ func TestASocketTellsErrorsOfTheBridgeToTheLog(t *testing.T) {
 	}
 }
 
-// A log that cannot be read closes the socket, and is told to the bridge's own log.
+// An unreadable log closes the socket, and is logged.
 func TestASocketThatCannotBeReadIsClosed(t *testing.T) {
 	t.Parallel()
 	for _, broken := range []error{errors.New("the disk is on fire"), mapping.Errorf(mapping.Unavailable, "overloaded", "Later.")} {
@@ -274,7 +274,7 @@ func TestASocketThatCannotBeReadIsClosed(t *testing.T) {
 	}
 }
 
-// A command without the right to it is refused under its own id; what is no command has none.
+// A command without the right is refused with its own id. A message that is not a command has none.
 func TestASocketAsksForTheRight(t *testing.T) {
 	t.Parallel()
 	s := newWorld().server()
@@ -288,7 +288,7 @@ func TestASocketAsksForTheRight(t *testing.T) {
 	c.wants(`"id":8,"error":"permission_denied"`)
 }
 
-// A connection that takes nothing up again goes on, without a subscription.
+// A connection that resumes nothing stays open without a subscription.
 func TestNothingIsTakenUpAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started())
@@ -296,13 +296,13 @@ func TestNothingIsTakenUpAgain(t *testing.T) {
 	c.say(`{"id":1,"method":"subscription.reconnect","params":{"run_id":"` + uuid(101) + `","subscriptions":[]}}`)
 	c.wants(`"result":{"restored":false}`)
 	w.mu.Lock()
-	w.broken = errors.New("the disk is on fire") // not noticed, as nothing reads it
+	w.broken = errors.New("the disk is on fire") // not noticed, because nothing reads it
 	w.mu.Unlock()
 	c.say(`{nope`)
 	c.wants(`"id":null`)
 }
 
-// A subscription that a connection has is not begun again.
+// A subscription of the same connection is not started twice.
 func TestASubscriptionIsTakenUpOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started())

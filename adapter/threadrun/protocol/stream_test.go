@@ -25,10 +25,10 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// patience bounds what a test waits for.
+// patience bounds the waits of tests.
 const patience = time.Minute
 
-// serve serves the protocol for one thread: POST streams, GET is the WebSocket.
+// serve serves the protocol for one thread: POST for streams, GET for the WebSocket.
 func serve(t *testing.T, s *Server, spelling Spelling) string {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -63,7 +63,7 @@ func listen(t *testing.T, url, filter string) *sse.Reader {
 	return sse.NewReader(res.Body, 0)
 }
 
-// post asks for a stream of events.
+// post requests a stream of events.
 func post(t *testing.T, url, filter string, header http.Header) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(patiently(t), http.MethodPost, url, strings.NewReader(filter))
@@ -79,10 +79,10 @@ func post(t *testing.T, url, filter string, header http.Header) *http.Response {
 	return res
 }
 
-// positionOf is an event's id without its run.
+// positionOf returns an event's id without its run.
 func positionOf(id string) string { return id[strings.LastIndex(id, ":")+1:] }
 
-// heard reads n events and names each: its method, its position, and what a lifecycle tells.
+// heard reads n events and describes each: its method, its position, and the data of a lifecycle.
 func heard(t *testing.T, r *sse.Reader, n int) (list []string) {
 	t.Helper()
 	for range n {
@@ -95,7 +95,7 @@ func heard(t *testing.T, r *sse.Reader, n int) (list []string) {
 	return list
 }
 
-// A stream that is opened before its thread is there goes on across runs.
+// A stream that was opened before its thread exists continues across runs.
 func TestAStreamWaitsForItsThreadAndOutlivesRuns(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -112,7 +112,7 @@ func TestAStreamWaitsForItsThreadAndOutlivesRuns(t *testing.T) {
 	}
 }
 
-// A stream ends when its thread is deleted: what comes under its id is another one.
+// A stream ends when its thread is deleted, because a later thread with that id is another one.
 func TestAStreamEndsWithItsThread(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started())
@@ -127,7 +127,7 @@ func TestAStreamEndsWithItsThread(t *testing.T) {
 	}
 }
 
-// A stream that breaks off does not look as if it had come to its end.
+// A broken stream does not look like a complete one.
 func TestAStreamThatCannotBeReadIsCutOff(t *testing.T) {
 	t.Parallel()
 	core, logged := observer.New(zap.DebugLevel)
@@ -184,7 +184,7 @@ func (w *wire) hear() string {
 	return string(b)
 }
 
-// wants reads one message, which must hold a text.
+// wants reads one message, which must contain text.
 func (w *wire) wants(text string) string {
 	w.t.Helper()
 	got := w.hear()
@@ -208,7 +208,7 @@ func TestASocket(t *testing.T) {
 
 	c.say(`{"id":3,"method":"subscription.subscribe","params":{"channels":["values","lifecycle"]}}`)
 	id := rawjson.GetText(member(raw(c.wants(`"id":3`)), "result"), "subscription_id")
-	c.wants(`:1.0"`) // from the beginning again
+	c.wants(`:1.0"`) // from the start again
 	c.say(`{"id":4,"method":"subscription.unsubscribe","params":{"subscription_id":"` + id + `"}}`)
 	c.wants(`{"type":"success","id":4,"result":{},`)
 	c.say(`{"id":5,"method":"subscription.unsubscribe","params":{"subscription_id":"` + id + `"}}`)
@@ -231,7 +231,7 @@ func TestASocket(t *testing.T) {
 	}
 }
 
-// TestARefusalOverASocketHasTheCommandsId: without it the SDKs wait for an answer for ever.
+// TestARefusalOverASocketHasTheCommandsId checks that refusals have an id, without which the SDKs wait forever.
 func TestARefusalOverASocketHasTheCommandsId(t *testing.T) {
 	t.Parallel()
 	c := dial(t, serve(t, newWorld().server(), Snake))
@@ -251,7 +251,7 @@ func TestARefusalOverASocketHasTheCommandsId(t *testing.T) {
 	}
 }
 
-// TestAFilterIsNotMisspelt: a stream with another filter than was meant would tell of everything.
+// TestAFilterIsNotMisspelt checks that a misspelt filter is refused, because the stream would contain everything.
 func TestAFilterIsNotMisspelt(t *testing.T) {
 	t.Parallel()
 	s := newWorld().server()
@@ -269,7 +269,7 @@ func TestAFilterIsNotMisspelt(t *testing.T) {
 	}
 }
 
-// TestMembersWithoutAMeaningAreNamed: the document allows further ones, but a client has to know what did not count.
+// TestMembersWithoutAMeaningAreNamed checks that ignored members, which the document allows, are named.
 func TestMembersWithoutAMeaningAreNamed(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "legacy"), twoSteps()...)
@@ -291,7 +291,8 @@ func TestMembersWithoutAMeaningAreNamed(t *testing.T) {
 	}
 }
 
-// TestASubscriptionIsKnownBeforeItsEvents: SDKs drop what comes for one that they do not know.
+// TestASubscriptionIsKnownBeforeItsEvents checks the order of reply and events, because SDKs drop events of an unknown
+// subscription.
 func TestASubscriptionIsKnownBeforeItsEvents(t *testing.T) {
 	t.Parallel()
 	url := serve(t, newWorld().play(runOf(1, "legacy"), twoSteps()...).server(), Snake)
@@ -306,7 +307,7 @@ func TestASubscriptionIsKnownBeforeItsEvents(t *testing.T) {
 	}
 }
 
-// A connection that broke is taken up by the next one, after the last event that was seen.
+// A broken connection is continued by the next one, after the last event that was seen.
 func TestASocketIsTakenUpAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "legacy"), twoSteps()...)
@@ -343,8 +344,8 @@ func TestASocketIsTakenUpAgain(t *testing.T) {
 	}
 }
 
-// An entry that is told as thousands of events is told whole, each event once, to a subscription that it finds and to
-// one that comes later.
+// An entry with thousands of events is sent completely, each event once, to an existing subscription and to a later
+// one.
 func TestASocketTellsALongEntryWhole(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started(), longEntry(3000))
@@ -383,7 +384,7 @@ func TestAMessageThatIsTooLongEndsTheSocket(t *testing.T) {
 	}
 }
 
-// tight is room that has none left: for messages, for requests, or for new work.
+// tight is a memory budget that is exhausted for messages, for requests, or for new work.
 type tight struct{ messages, rate, work error }
 
 func (o tight) Count(_ context.Context, r io.Reader) io.ReadCloser {
@@ -397,7 +398,7 @@ func (o tight) Request(context.Context) error { return o.rate }
 
 func (o tight) Exhausted() error { return o.work }
 
-// tightly serves sockets that share a room.
+// tightly serves sockets that share a memory budget.
 func tightly(t *testing.T, room adapter.MemoryBudget) *wire {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -420,7 +421,7 @@ func TestAMessageThatThereIsNoRoomForEndsTheSocket(t *testing.T) {
 	}
 }
 
-// A command over the rate of its key is refused by its id, and the socket goes on.
+// A command over its key's rate is refused by its id, and the socket stays open.
 func TestASocketRefusesCommandsOverTheRate(t *testing.T) {
 	t.Parallel()
 	c := tightly(t, tight{rate: mapping.Errorf(mapping.Limited, "limit_requests", "Too many.")})
@@ -441,13 +442,13 @@ func TestASocketTakesNoWorkNearTheMemoryLimit(t *testing.T) {
 	c.wants(`"type":"success"`)
 }
 
-// A message that never ends gives its memory back, whether nothing more comes of it or only signs of life between its
-// fragments. A socket on which no message has begun stays open.
+// The memory of an unfinished message is released, whether nothing more arrives or only pings between its fragments. A
+// socket without a message stays open.
 func TestAnUnfinishedMessageEndsTheSocket(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		begun string
-		more  string // sent again and again
+		more  string // sent repeatedly
 	}{
 		"a frame that is cut short":    {begun: "\x81\xfe\x10\x00\x00\x00\x00\x00{"},
 		"a fragment without the next":  {begun: "\x01\x81\x00\x00\x00\x00{"},
@@ -485,7 +486,7 @@ func TestAnUnfinishedMessageEndsTheSocket(t *testing.T) {
 	}
 }
 
-// A message that comes slowly is read, as long as it comes.
+// A slow message is read while it arrives.
 func TestASlowMessageIsRead(t *testing.T) {
 	t.Parallel()
 	s := newWorld().server()
@@ -502,7 +503,7 @@ func TestASlowMessageIsRead(t *testing.T) {
 	}
 }
 
-// What is no text, or no frame of a WebSocket at all, ends the socket, and mostly says why.
+// A frame that is not text, or invalid, ends the socket, usually with a reason.
 func TestASocketRefusesOtherFrames(t *testing.T) {
 	t.Parallel()
 	url := serve(t, newWorld().server(), Snake)
@@ -526,7 +527,7 @@ func TestASocketRefusesOtherFrames(t *testing.T) {
 	}
 }
 
-// rawSocket sends bytes in place of frames, and returns all that comes back.
+// rawSocket sends bytes instead of frames, and returns everything that comes back.
 func rawSocket(t *testing.T, url, frame string) string {
 	t.Helper()
 	conn, in := rawDial(t, url)
@@ -536,7 +537,7 @@ func rawSocket(t *testing.T, url, frame string) string {
 	return string(said)
 }
 
-// rawDial makes a handshake for a WebSocket and returns its connection.
+// rawDial performs the handshake of a WebSocket and returns its connection.
 func rawDial(t *testing.T, url string) (*net.TCPConn, *bufio.Reader) {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
@@ -553,7 +554,7 @@ func rawDial(t *testing.T, url string) (*net.TCPConn, *bufio.Reader) {
 	return conn.(*net.TCPConn), in
 }
 
-// A socket whose thread is deleted is closed for good.
+// A socket whose thread is deleted is closed permanently.
 func TestASocketEndsWithItsThread(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started())
@@ -571,7 +572,7 @@ func TestASocketEndsWithItsThread(t *testing.T) {
 	}
 }
 
-// What is wrong with the bridge is told, and the socket goes on.
+// Failures of the bridge are reported, and the socket stays open.
 func TestASocketOutlivesAFailure(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -583,7 +584,7 @@ func TestASocketOutlivesAFailure(t *testing.T) {
 	c.wants(`"type":"success"`)
 }
 
-// A client that has gone without a word is noticed by the signs of life that it does not give.
+// A client that has left silently is noticed because it answers no ping.
 func TestASocketIsAskedForSignsOfLife(t *testing.T) {
 	t.Parallel()
 	s := newWorld().server()
@@ -603,12 +604,12 @@ func TestASocketIsAskedForSignsOfLife(t *testing.T) {
 	}
 }
 
-// A client that never reads is cut off, and nothing of its connection is left. The bridge has done nothing wrong.
+// A client that never reads is cut off, and its connection is released. That is not logged as a failure of the bridge.
 func TestASocketThatIsNeverReadIsCutOff(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started())
 	long := raw(`"` + strings.Repeat("x", 1<<20) + `"`)
-	for range 64 { // more than the buffers of the system hold
+	for range 64 { // more than the system's buffers hold
 		w.play(runOf(1, "graph"), mapping.Event{Kind: mapping.KindCustom, Data: long})
 	}
 	s := w.server()
@@ -632,8 +633,8 @@ func TestASocketThatIsNeverReadIsCutOff(t *testing.T) {
 	}
 }
 
-// Whatever a connection is subscribed to, and since when, its events come in the order of the log, those that were
-// there before a subscription but for its replay.
+// The events of a connection are in the order of the log for all subscriptions and positions, except for the replay of
+// a new subscription.
 func TestEventsOfASocketAreInOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

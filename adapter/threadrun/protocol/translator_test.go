@@ -43,16 +43,16 @@ var scripts = map[string]func() *world{
 		return newWorld().play(runOf(1, "graph"), started(), stateEvent("", &mapping.Checkpoint{ID: uuid(301), Step: 0, Source: "loop"}, `{"a":1}`),
 			stateEvent(`{"a":1}`, nil, `{"a":2}`), stateEvent(`{"a":2}`, nil, `{"a":2}`), succeeded())
 	},
-	"blocks": func() *world { // thoughts in both forms of LangChain, a single message, and a part that is told at once
+	"blocks": func() *world { // both of LangChain's forms of reasoning, a single message, and a part that is emitted at once
 		thinks := `{"id":"a1","type":"ai","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"well"},{"type":"image","url":"https://x.example/a.png"},{"type":"reasoning","reasoning":"so","index":4}]}`
 		alone := mapping.Event{Kind: mapping.KindUpdate, Data: raw(`{"messages":` + says(2, "done") + `}`), Head: mapping.Head{Node: "finish"}}
 		return newWorld().play(runOf(1, "graph"), started(), step(1, "think", thinks), alone, succeeded())
 	},
-	"words-amid-a-call": func() *world { // they wait until the call is whole
+	"words-amid-a-call": func() *world { // they wait until the call is complete
 		return newWorld().play(runOf(1, "graph"), started(), says1("let me "), calls1(`{"id":"c1","name":"look","args":"{\"a\"","index":0}`),
 			says1("look"), calls1(`{"args":":1}","index":0}`), says1(" there"), succeeded())
 	},
-	"words-around-a-call": func() *world { // of a call that is whole nothing more is told once words came after it
+	"words-around-a-call": func() *world { // a complete call is not changed after text followed it
 		call := func(args string) mapping.Event {
 			return piece("m1", "plan:t1", `"content":"","tool_call_chunks":[{"id":"c1","name":"look","args":"`+args+`","index":1}]`)
 		}
@@ -68,14 +68,14 @@ var scripts = map[string]func() *world{
 	},
 }
 
-// told is all that a reader with a filter is told by now, an event a line.
+// told returns all current events of a reader with a filter, one per line.
 func told(t *testing.T, w *world, f filter, spelling Spelling) []byte {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var b bytes.Buffer
 	begun := false
-	idle := func() { // first when the answer begins, then when all was read
+	idle := func() { // first at the beginning, then when everything was read
 		if begun {
 			stop()
 		}
@@ -100,7 +100,7 @@ func told(t *testing.T, w *world, f filter, spelling Spelling) []byte {
 
 func all() filter { return filter{channels: channels, depth: -1} }
 
-// Each script's events, in both spellings, as files say.
+// The events of each script, in both spellings, are those of its file.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	for name, script := range scripts {
@@ -126,7 +126,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// A reader that filters, or begins later, sees some of the events that a reader of all sees, with the same ids.
+// A reader with a filter or a position receives a part of all events, with the same ids.
 func TestFilteredEventsAreSomeOfAll(t *testing.T) {
 	t.Parallel()
 	for name, script := range scripts {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lifecycles are the namespaces and statuses that a reader of the lifecycle channel is sent.
+// lifecycles returns the namespaces and statuses for a reader of the lifecycle channel.
 func lifecycles(t *testing.T, w *world, namespaces ...[]string) (list []string) {
 	t.Helper()
 	f := filter{channels: []string{channelLifecycle}, namespaces: namespaces, depth: -1}
@@ -22,7 +22,7 @@ func lifecycles(t *testing.T, w *world, namespaces ...[]string) (list []string) 
 	return list
 }
 
-// The lifecycle of a node is no graph's: only a reader that asks for a namespace below the root is sent it.
+// The lifecycle of a plain node is only sent to a reader of a namespace below the root.
 func TestTheLifecycleOfAPlainNodeIsForThoseWhoAskBelowTheRoot(t *testing.T) {
 	t.Parallel()
 	root := []string{"root running", "root completed"}

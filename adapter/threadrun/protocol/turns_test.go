@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// quick serves a world whose runs are over when their start is answered.
+// quick serves a world whose runs have ended when their start is answered.
 func quick(w *world) *Server {
 	s := w.server()
 	runs := 0
@@ -31,7 +31,7 @@ func subscribe(members string) string {
 	return `{"id":2,"method":"subscription.subscribe","params":{` + members + `}}`
 }
 
-// events reads up to the end of a run, and returns the methods and ids of the events. Replies come before them.
+// events reads up to the end of a run, and returns the methods and ids of the events. Replies precede them.
 func (w *wire) events() (list []string) {
 	w.t.Helper()
 	for {
@@ -48,8 +48,8 @@ func (w *wire) events() (list []string) {
 	}
 }
 
-// A page subscribes twice and starts a run at once. All of the run reaches it, in order, before the end of the run: the
-// page drops what comes later.
+// A page subscribes twice and starts a run at once. All events of the run reach it, in order, before the end of the
+// run, because the page drops later ones.
 func TestNothingOfAFastRunComesBehindItsEnd(t *testing.T) {
 	t.Parallel()
 	for range 60 {
@@ -57,7 +57,7 @@ func TestNothingOfAFastRunComesBehindItsEnd(t *testing.T) {
 			t.Parallel()
 			w := newWorld()
 			s := quick(w)
-			s.settle = 300 * time.Millisecond // a busy machine may take as long to read three commands
+			s.settle = 300 * time.Millisecond // a busy machine may take that long to read three commands
 			c := dial(t, serve(t, s, Snake))
 			c.say(subscribe(`"channels":["lifecycle"]`))
 			c.say(startRun)
@@ -69,7 +69,7 @@ func TestNothingOfAFastRunComesBehindItsEnd(t *testing.T) {
 	}
 }
 
-// A subscription that comes during a run has what happened sent before the run's end, which the others wait for.
+// For a subscription during a run, past events are sent before the run's end, for which the others wait.
 func TestASecondSubscriptionHasARunReplayedBeforeItsEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -87,8 +87,8 @@ func TestASecondSubscriptionHasARunReplayedBeforeItsEnd(t *testing.T) {
 	}
 }
 
-// The second turn of a page does not end with the first one: a subscription begins with what is at work, whether it is
-// sent before the run or after it.
+// The second turn of a page does not end with the first one: a subscription begins with active runs, whether it arrives
+// before the run or after it.
 func TestASubscriptionTellsNothingOfRunsThatAreOver(t *testing.T) {
 	t.Parallel()
 	over := func() *world { return newWorld().play(runOf(9, "legacy"), twoSteps()...) }
@@ -135,7 +135,7 @@ func TestASecondTurnOfASocketHasItsOwnEvents(t *testing.T) {
 	}
 }
 
-// A page that is loaded again shows the question that its thread waits with, and nothing from before that run.
+// A reloaded page shows the question for which its thread waits, and nothing of earlier runs.
 func TestASubscriptionTellsOfARunThatWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "legacy"), twoSteps()...).play(runOf(2, "legacy"), question()...)
@@ -155,7 +155,7 @@ func TestASubscriptionTellsOfARunThatWaits(t *testing.T) {
 	}
 }
 
-// A run of another client that began and ended while a socket followed nothing is over for the socket, too: its next
+// A run of another client that began and ended while a socket had no subscription is over for the socket, too: its next
 // turn ends with its own run.
 func TestASocketTellsNothingOfARunThatEndedWhileItFollowedNone(t *testing.T) {
 	t.Parallel()
@@ -180,7 +180,7 @@ func TestASocketTellsNothingOfARunThatEndedWhileItFollowedNone(t *testing.T) {
 	}
 }
 
-// The acknowledgement of a subscription says how many events it has sent from the log.
+// The reply to a subscription has the number of events from the log.
 func TestASubscriptionSaysHowMuchIsReplayed(t *testing.T) {
 	t.Parallel()
 	run := twoSteps()

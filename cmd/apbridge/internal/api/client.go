@@ -18,8 +18,8 @@ type Client struct {
 	http *http.Client
 }
 
-// New returns a client of the bridge at an address, http://host:port with or without a path in front of the routes. key
-// may be "", for a bridge without keys.
+// New returns a client for the bridge at an address, http://host:port with or without a path prefix. key may be "", for
+// a bridge without keys.
 func New(address, key string) (*Client, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -31,14 +31,14 @@ func New(address, key string) (*Client, error) {
 	return &Client{base: strings.TrimRight(u.Scheme+"://"+u.Host+u.EscapedPath(), "/"), key: key, http: &http.Client{}}, nil
 }
 
-// URL returns where the bridge is, without a slash at its end.
+// URL returns the address of the bridge, without a trailing slash.
 func (c *Client) URL() string { return c.base }
 
 // WithKey reports whether requests carry a key.
 func (c *Client) WithKey() bool { return c.key != "" }
 
-// call sends body as JSON, if it is not nil, and reads the answer's JSON into answer, if that is not nil. What the
-// bridge refuses is a *Refused.
+// call sends body as JSON, if it is not nil, and reads the answer's JSON into answer, if that is not nil. A refusal of
+// the bridge is a *Refused.
 func (c *Client) call(ctx context.Context, method, path string, body, answer any) (http.Header, error) {
 	res, err := c.send(ctx, method, path, body, nil)
 	if err != nil {
@@ -56,7 +56,7 @@ func (c *Client) call(ctx context.Context, method, path string, body, answer any
 	return res.Header, nil
 }
 
-// send returns the answer, with its body open, when its status is one of success.
+// send returns a successful answer, with its body open.
 func (c *Client) send(ctx context.Context, method, path string, body any, header http.Header) (*http.Response, error) {
 	req, err := c.request(ctx, method, path, body)
 	if err != nil {

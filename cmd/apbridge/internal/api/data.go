@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Owner names whose data is meant. Tenant is nil for that of the key.
+// Owner names the owner of data. A nil Tenant is that of the key.
 type Owner struct {
 	ID     string
 	Tenant *string
@@ -26,7 +26,7 @@ func (o Owner) query() url.Values {
 	return q
 }
 
-// Held is what a bridge keeps of an owner. Whole is all that it said.
+// Held describes the data of an owner in the bridge. Whole is the complete JSON.
 type Held struct {
 	Owner  string
 	Tenant string
@@ -44,7 +44,7 @@ type Held struct {
 	Whole json.RawMessage `json:"-"`
 }
 
-// Held reads what the bridge keeps of an owner.
+// Held requests a description of an owner's data.
 func (c *Client) Held(ctx context.Context, who Owner) (h Held, err error) {
 	if _, err = c.call(ctx, http.MethodGet, "/data?"+who.query().Encode(), nil, &h.Whole); err != nil {
 		return h, err
@@ -55,15 +55,15 @@ func (c *Client) Held(ctx context.Context, who Owner) (h Held, err error) {
 	return h, nil
 }
 
-// ExportData writes all that the bridge keeps of an owner, as a tar archive.
+// ExportData writes all data of an owner as a tar archive.
 func (c *Client) ExportData(ctx context.Context, who Owner, to io.Writer) error {
 	return c.Download(ctx, "/data/export?"+who.query().Encode(), to)
 }
 
-// Removal is how data is removed: see DELETE /data in the bridge's documents.
+// Removal has the options of a removal: see DELETE /data in the bridge's documents.
 type Removal struct{ LeaveCopies, KeepFile bool }
 
-// Removed is what became of something.
+// Removed is the result for one object.
 type Removed struct {
 	Outcome string `json:"outcome"` // removed, kept or failed
 	Kind    string `json:"kind"`
@@ -74,11 +74,11 @@ type Removed struct {
 	Why     string `json:"why,omitempty"`
 }
 
-// ErrEndedEarly is the error of a removal that did not come to its end.
+// ErrEndedEarly is the error of an incomplete removal.
 var ErrEndedEarly = errors.New("the removal has ended early. What is removed is removed; the same command goes on")
 
-// RemoveData has an owner's data removed, and calls told with what becomes of each thing while it happens. A
-// cancellation stops it.
+// RemoveData removes an owner's data, and calls told with the result for each object as it happens. A cancellation
+// stops it.
 func (c *Client) RemoveData(ctx context.Context, who Owner, how Removal, told func(Removed)) error {
 	q := who.query()
 	q.Set("leave_copies", strconv.FormatBool(how.LeaveCopies))

@@ -1,3 +1,3 @@
-// Package api calls a bridge the way any client of threads and runs does: by its public routes, and by those that this
-// bridge alone has (explain). The commands remote and run use it. It knows nothing of the bridge's inside.
+// Package api is a client of a bridge's public routes, as any client of threads and runs uses them, and of this
+// bridge's own ones (explain). The commands remote and run use it. It does not know the bridge's internals.
 package api

@@ -14,7 +14,7 @@ import (
 	"os"
 )
 
-// Refused is the bridge's answer to a request that it refuses.
+// Refused is the bridge's refusal of a request.
 type Refused struct {
 	Status  int
 	Code    string
@@ -23,13 +23,13 @@ type Refused struct {
 
 func (r *Refused) Error() string { return r.Message }
 
-// NotFound reports whether an error is the bridge's answer that there is no such thing.
+// NotFound reports whether an error means that the bridge has no such object.
 func NotFound(err error) bool {
 	var r *Refused
 	return errors.As(err, &r) && r.Status == http.StatusNotFound
 }
 
-// mostWords bounds what is read of a refusal, in bytes.
+// mostWords is the maximum number of bytes of a refusal that are read.
 const mostWords = 64 << 10
 
 func (c *Client) refused(res *http.Response) error {
@@ -47,8 +47,7 @@ func (c *Client) refused(res *http.Response) error {
 	return r
 }
 
-// strange is the error of an answer that no bridge gives. A listener that speaks TLS answers http:// with words of its
-// own.
+// strange describes an answer that does not come from a bridge. A TLS listener answers http:// with its own text.
 func (c *Client) strange(res *http.Response, raw []byte) string {
 	if res.StatusCode == http.StatusBadRequest && (bytes.Contains(raw, []byte("TLS")) || bytes.Contains(raw, []byte("HTTPS"))) {
 		return c.base + " speaks TLS. Write https:// in the place of http://"
@@ -56,7 +55,7 @@ func (c *Client) strange(res *http.Response, raw []byte) string {
 	return fmt.Sprintf("%s answers %s and not as a bridge does. Name the bridge", c.base, res.Status)
 }
 
-// unreached is the error of a request that got no answer, without the address a second time.
+// unreached returns the error of a request without an answer. It contains the address only once.
 func (c *Client) unreached(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -64,7 +63,7 @@ func (c *Client) unreached(ctx context.Context, err error) error {
 	return fmt.Errorf("no bridge answers at %s: %w. Start one by apbridge serve, or name another by --url or APBRIDGE_URL", c.base, cause(err))
 }
 
-// unread is the error of an answer that broke off or is not JSON.
+// unread returns the error of an answer that broke off or is not JSON.
 func (c *Client) unread(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -72,7 +71,7 @@ func (c *Client) unread(ctx context.Context, err error) error {
 	return fmt.Errorf("the answer of %s could not be read: %w. Is it a bridge?", c.base, err)
 }
 
-// cause is what lies below the layers of net/http, which repeat the address.
+// cause returns the error below the layers of net/http, which repeat the address.
 func cause(err error) error {
 	if u := (*url.Error)(nil); errors.As(err, &u) {
 		err = u.Err

@@ -12,13 +12,13 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// healthPatience bounds one question of readiness; healthEvery is the pause between two.
+// healthPatience bounds one request for readiness; healthEvery is the pause between two.
 const (
 	healthPatience = 5 * time.Second
 	healthEvery    = 200 * time.Millisecond
 )
 
-// Ready returns nil when the bridge takes requests, else why it does not. It asks again for up to wait; with 0 it asks
+// Ready returns nil if the bridge accepts requests, or else the reason. It retries for up to wait. With 0 it only tries
 // once.
 func (c *Client) Ready(ctx context.Context, wait time.Duration) error {
 	over := time.Now().Add(wait)

@@ -11,19 +11,19 @@ import (
 // idLength is the length of an id, which is a UUID.
 const idLength = 36
 
-// pageOfIDs is how many runs or threads are read at a time to find an id.
+// pageOfIDs is the page size of a search for an id.
 const pageOfIDs = 100
 
-// IsPrefix reports whether a word may be the beginning of an id, and no whole one.
+// IsPrefix reports whether a word may be the beginning of an id, but not a whole id.
 func IsPrefix(word string) bool {
 	return word != "" && len(word) < idLength && strings.Trim(strings.ToLower(word), "0123456789abcdef-") == ""
 }
 
-// Prefix is the beginning of ids. Those that the bridge makes begin with the time, so that lists need not be read to
-// their end.
+// Prefix is the beginning of ids. The bridge's ids begin with the time, so lists need not be read to the end.
 type Prefix string
 
-// earliest returns the time of the first id that may begin with p, and a minute less: the clocks of bridges differ.
+// earliest returns the time of the first id that may begin with p, minus a minute, because the clocks of bridges
+// differ.
 func (p Prefix) earliest() time.Time {
 	digits := (strings.ReplaceAll(string(p), "-", "") + "000000000000")[:12]
 	var ms int64
@@ -37,7 +37,7 @@ func (p Prefix) earliest() time.Time {
 	return time.UnixMilli(ms).Add(-time.Minute)
 }
 
-// RunIDs returns the ids of the newest runs that begin with p, two at the most.
+// RunIDs returns the ids of the newest runs that begin with p, at most two.
 func (c *Client) RunIDs(ctx context.Context, p Prefix) (ids []string, err error) {
 	f := RunFilter{Limit: pageOfIDs}
 	for len(ids) < 2 {
@@ -58,7 +58,7 @@ func (c *Client) RunIDs(ctx context.Context, p Prefix) (ids []string, err error)
 	return ids, nil
 }
 
-// ThreadIDs returns the ids of threads that begin with p, two at the most.
+// ThreadIDs returns the ids of threads that begin with p, at most two.
 func (c *Client) ThreadIDs(ctx context.Context, p Prefix) (ids []string, err error) {
 	f := ThreadFilter{Limit: 10 * pageOfIDs, Sort: "thread_id", Select: []string{"thread_id"}}
 	for len(ids) < 2 {
@@ -72,7 +72,7 @@ func (c *Client) ThreadIDs(ctx context.Context, p Prefix) (ids []string, err err
 			}
 		}
 		f.Offset += len(list)
-		if len(list) < f.Limit || list[len(list)-1].ID < string(p) { // the greatest id comes first
+		if len(list) < f.Limit || list[len(list)-1].ID < string(p) { // the list is sorted by descending id
 			break
 		}
 	}

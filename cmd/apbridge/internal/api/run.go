@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Run is a run as the bridge shows it. Whole is all of it.
+// Run is a run in the bridge's form. Whole is the complete JSON.
 type Run struct {
 	ID        string          `json:"run_id"`
 	Thread    string          `json:"thread_id"`
@@ -27,7 +27,7 @@ type Run struct {
 	Whole json.RawMessage `json:"-"`
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It keeps the text beside the members.
+// UnmarshalJSON implements json.Unmarshaler and keeps the text.
 func (r *Run) UnmarshalJSON(raw []byte) error {
 	type members Run
 	var m members
@@ -39,17 +39,17 @@ func (r *Run) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// RunFilter selects the runs that are listed; the zero value means all.
+// RunFilter filters a list of runs. The zero value means all.
 type RunFilter struct {
 	Thread string `json:"thread_id,omitempty"`
 	Agent  string `json:"agent_id,omitempty"`
-	Status string `json:"status,omitempty"` // of the Agent Protocol, whose "pending" are the running ones, too
+	Status string `json:"status,omitempty"` // of the Agent Protocol, whose "pending" includes running
 	Limit  int    `json:"limit"`            // 1 to 1000
 	Offset int    `json:"offset,omitempty"`
 }
 
-// Runs lists runs of all threads, the newest first. Their statuses are those of RunFilter: by Explain it is known which
-// of the pending ones run.
+// Runs lists runs of all threads, newest first. Their statuses are those of RunFilter; Explain distinguishes pending
+// and running ones.
 func (c *Client) Runs(ctx context.Context, f RunFilter) (list []Run, err error) {
 	_, err = c.call(ctx, http.MethodPost, "/runs/search", f, &list)
 	return list, err
@@ -61,7 +61,7 @@ func (c *Client) Run(ctx context.Context, id string) (r Run, err error) {
 	return r, err
 }
 
-// Explanation is why a run is where it is. Whole is all of it.
+// Explanation describes the state of a run and its reason. Whole is the complete JSON.
 type Explanation struct {
 	Run      string `json:"run_id"`
 	Thread   string `json:"thread_id"`
@@ -76,14 +76,14 @@ type Explanation struct {
 	Whole json.RawMessage `json:"-"`
 }
 
-// Question is what an agent asks. Value is as the agent put it.
+// Question is an agent's question. Value is in the agent's form.
 type Question struct {
 	ID    string          `json:"id"`
 	Value json.RawMessage `json:"value"`
 }
 
-// Questions returns the questions that the run waits for an answer to; open is false when it waits for none. A run that
-// was stopped before or after a node is open and has no questions.
+// Questions returns the questions for which the run waits. open is false if it does not wait for an answer. A run that
+// stopped before or after a node is open and has no questions.
 func (e Explanation) Questions() (list []Question, open bool) {
 	if e.Question == nil {
 		return nil, false
@@ -91,7 +91,7 @@ func (e Explanation) Questions() (list []Question, open bool) {
 	return e.Question.Interrupts, true
 }
 
-// Explain asks why a run is where it is.
+// Explain requests the explanation of a run's state.
 func (c *Client) Explain(ctx context.Context, id string) (e Explanation, err error) {
 	var raw json.RawMessage
 	if _, err = c.call(ctx, http.MethodGet, "/runs/"+url.PathEscape(id)+"/explain", nil, &raw); err != nil {
@@ -104,8 +104,8 @@ func (c *Client) Explain(ctx context.Context, id string) (e Explanation, err err
 	return e, nil
 }
 
-// Cancel stops a run and returns when it has ended. One that has ended already stays as it is. rollback also removes
-// what the run did.
+// Cancel stops a run and returns when it has ended. It has no effect on a run that has ended already. rollback also
+// removes the run's changes.
 func (c *Client) Cancel(ctx context.Context, id string, rollback bool) error {
 	path := "/runs/" + url.PathEscape(id) + "/cancel?wait=true"
 	if rollback {
@@ -115,13 +115,13 @@ func (c *Client) Cancel(ctx context.Context, id string, rollback bool) error {
 	return err
 }
 
-// Start makes a run on a thread; body is the request's. lost names what the agent is not told exactly, "" for nothing.
+// Start starts a run on a thread with the request body. lost names what the agent does not receive exactly, or is "".
 func (c *Client) Start(ctx context.Context, thread string, body any) (r Run, lost string, err error) {
 	header, err := c.call(ctx, http.MethodPost, "/threads/"+url.PathEscape(thread)+"/runs", body, &r)
 	return r, strings.TrimSpace(header.Get("X-Apbridge-Unsupported")), err
 }
 
-// Answer resumes a run that asks, by a new run on its thread.
+// Answer resumes a run that asks, with a new run on its thread.
 func (c *Client) Answer(ctx context.Context, r Run, answer any) (Run, error) {
 	next, _, err := c.Start(ctx, r.Thread, map[string]any{"assistant_id": r.Assistant, "command": map[string]any{"resume": answer}})
 	return next, err

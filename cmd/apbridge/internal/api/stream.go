@@ -12,15 +12,14 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// A stream that breaks off is gone on with after the last event that was seen, so often at the most without a new one,
-// after a pause each time.
+// A broken stream is continued after the last event, at most so often without a new one, each time after a pause.
 const (
 	mostBreaks = 5
 	breakPause = time.Second
 )
 
-// Follow calls each with each event of a run's stream, from the run's start to its end, which for a run that has not
-// ended is yet to come. Events have the mode "updates". An error of each ends it.
+// Follow calls each with every event of a run's stream, from the run's start to its end, for which it waits. Events
+// have the mode "updates". An error of each ends it.
 func (c *Client) Follow(ctx context.Context, run string, each func(sse.Event) error) error {
 	f := &following{c: c, path: "/runs/" + url.PathEscape(run) + "/stream?stream_mode=updates", after: "-1", each: each}
 	for breaks := 0; ; breaks++ {
@@ -44,11 +43,11 @@ type following struct {
 	c     *Client
 	path  string
 	after string // id of the last event
-	seen  bool   // an event came since the stream was opened
+	seen  bool   // an event arrived since the stream was opened
 	each  func(sse.Event) error
 }
 
-// read follows one connection. broken: it may be gone on with.
+// read reads one connection. broken means that it may be continued.
 func (f *following) read(ctx context.Context) (broken bool, err error) {
 	f.seen = false
 	res, err := f.c.send(ctx, http.MethodGet, f.path, nil, http.Header{"Last-Event-Id": {f.after}})
@@ -77,7 +76,7 @@ func (f *following) read(ctx context.Context) (broken bool, err error) {
 	}
 }
 
-// retried reports whether a bridge that restarts may answer so.
+// retried reports whether a bridge that restarts may return this error.
 func retried(err error) bool {
 	var r *Refused
 	return !errors.As(err, &r) || r.Status == http.StatusServiceUnavailable || r.Status == http.StatusBadGateway

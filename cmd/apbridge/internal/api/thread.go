@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// Thread is a thread as the bridge shows it. Whole is all of it.
+// Thread is a thread in the bridge's form. Whole is the complete JSON.
 type Thread struct {
 	ID       string          `json:"thread_id"`
 	Status   string          `json:"status"`
 	Created  time.Time       `json:"created_at"`
 	Updated  time.Time       `json:"updated_at"`
 	Metadata json.RawMessage `json:"metadata"`
-	First    json.RawMessage `json:"-"` // message, where the filter asked for it
+	First    json.RawMessage `json:"-"` // message, if the filter requested it
 	Values   struct {
 		Messages []json.RawMessage          `json:"messages"`
 		Files    map[string]json.RawMessage `json:"files"`
@@ -25,8 +25,8 @@ type Thread struct {
 	Whole json.RawMessage `json:"-"`
 }
 
-// UnmarshalJSON keeps the text beside the members. What an agent's state has in another shape than messages and files
-// is in Whole alone.
+// UnmarshalJSON keeps the text. Parts of an agent's state other than messages and files in the usual form are only in
+// Whole.
 func (t *Thread) UnmarshalJSON(raw []byte) error {
 	type members Thread
 	var m members
@@ -47,7 +47,7 @@ func (t *Thread) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Agent returns the name of the agent that worked on the thread first; "" before that.
+// Agent returns the name of the first agent on the thread, or "".
 func (t Thread) Agent() string {
 	var m struct {
 		Graph string `json:"graph_id"`
@@ -56,7 +56,7 @@ func (t Thread) Agent() string {
 	return m.Graph
 }
 
-// ThreadFilter selects the threads that are listed; the zero value means all.
+// ThreadFilter filters a list of threads. The zero value means all.
 type ThreadFilter struct {
 	Status string   `json:"status,omitempty"`
 	Limit  int      `json:"limit"` // 1 to 1000
@@ -67,47 +67,47 @@ type ThreadFilter struct {
 	Extract map[string]string `json:"extract,omitempty"`
 }
 
-// FirstMessage makes a filter ask for the first message of each thread.
+// FirstMessage requests the first message of each thread in a filter.
 var FirstMessage = map[string]string{"first": "values.messages[0]"}
 
-// Threads lists threads without their states, the one that changed last first.
+// Threads lists threads without their states, the most recently changed first.
 func (c *Client) Threads(ctx context.Context, f ThreadFilter) (list []Thread, err error) {
 	f.Sort, f.Select = "updated_at", []string{"thread_id", "status", "created_at", "updated_at", "metadata"}
 	_, err = c.call(ctx, http.MethodPost, "/threads/search", f, &list)
 	return list, err
 }
 
-// Thread reads one thread with its state.
+// Thread requests a thread with its state.
 func (c *Client) Thread(ctx context.Context, id string) (t Thread, err error) {
 	_, err = c.call(ctx, http.MethodGet, "/threads/"+url.PathEscape(id), nil, &t)
 	return t, err
 }
 
-// Storage is what a thread takes of the bridge's database.
+// Storage is the size of a thread in the bridge's database.
 type Storage struct {
 	Total int64 `json:"total_bytes"`
-	Exact bool  `json:"exact"` // else it is more
+	Exact bool  `json:"exact"` // otherwise it is a lower bound
 }
 
-// Storage reads what a thread takes.
+// Storage requests the size of a thread.
 func (c *Client) Storage(ctx context.Context, id string) (s Storage, err error) {
 	_, err = c.call(ctx, http.MethodGet, "/threads/"+url.PathEscape(id)+"/storage", nil, &s)
 	return s, err
 }
 
-// NewThread makes an empty thread.
+// NewThread creates an empty thread.
 func (c *Client) NewThread(ctx context.Context) (t Thread, err error) {
 	_, err = c.call(ctx, http.MethodPost, "/threads", struct{}{}, &t)
 	return t, err
 }
 
-// DeleteThread removes a thread with its runs, states and files.
+// DeleteThread deletes a thread with its runs, states and files.
 func (c *Client) DeleteThread(ctx context.Context, id string) error {
 	_, err := c.call(ctx, http.MethodDelete, "/threads/"+url.PathEscape(id), nil, nil)
 	return err
 }
 
-// History reads all states of a thread, the newest first.
+// History requests all states of a thread, newest first.
 func (c *Client) History(ctx context.Context, thread string) (all []json.RawMessage, err error) {
 	const page = 100
 	body := map[string]any{"limit": page}
@@ -128,7 +128,7 @@ func (c *Client) History(ctx context.Context, thread string) (all []json.RawMess
 	}
 }
 
-// Agent is an agent that the bridge stands in front of, or an assistant over one.
+// Agent is an agent of the bridge, or an assistant of one.
 type Agent struct {
 	ID          string `json:"assistant_id"`
 	Name        string `json:"name"`
@@ -139,7 +139,7 @@ type Agent struct {
 	Whole json.RawMessage `json:"-"`
 }
 
-// UnmarshalJSON keeps the text beside the members.
+// UnmarshalJSON keeps the text.
 func (a *Agent) UnmarshalJSON(raw []byte) error {
 	type members Agent
 	var m members
@@ -166,7 +166,7 @@ func (c *Client) Agents(ctx context.Context) (all []Agent, err error) {
 	}
 }
 
-// Download writes the bytes at a path of the bridge, as a large file's entry in a state has it.
+// Download writes the bytes at a path of the bridge, such as that of a large file in a state.
 func (c *Client) Download(ctx context.Context, path string, to io.Writer) error {
 	res, err := c.send(ctx, http.MethodGet, path, nil, nil)
 	if err != nil {

@@ -23,18 +23,18 @@ func fileHashesOf(cfg *config.Config) fileHashes {
 	return s
 }
 
-// sealOf takes a file that cannot be read for an empty one: the reader that needs it will fail.
+// sealOf treats an unreadable file like an empty one, because its user will fail.
 func sealOf(files []string) string {
 	sum := sha256.New()
 	for _, file := range files {
 		raw, _ := config.ReadFile(file)
-		_, _ = fmt.Fprintf(sum, "%d ", len(raw)) // a digest takes all
+		_, _ = fmt.Fprintf(sum, "%d ", len(raw)) // a hash never fails
 		_, _ = sum.Write(raw)
 	}
 	return string(sum.Sum(nil))
 }
 
-// renewed are the keys of agents of which only what the files hold has changed.
+// renewed returns the keys of agents whose files have changed, but not their settings.
 func (s fileHashes) renewed(next fileHashes, changed []string) (keys []string) {
 	for name, seal := range next {
 		key := "agents." + name + ".tls"

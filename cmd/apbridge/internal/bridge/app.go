@@ -33,12 +33,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// heartbeat keeps streams open through proxies that close what is silent.
+// heartbeat keeps streams open through proxies that close silent ones.
 const heartbeat = 15 * time.Second
 
-// App is the whole bridge, so that tests start what users start. Its parts are made in the order of open.
+// App is the whole bridge, so that tests start the same program as users. Its parts are created in the order of open.
 type App struct {
-	cfg      *config.Config // of the start; engine.Config is the one in force
+	cfg      *config.Config // of the start; engine.Config is the current one
 	dialects adapter.Dialects
 	log      *zap.Logger
 	metrics  *metrics.Metrics
@@ -51,7 +51,7 @@ type App struct {
 	dialer     *dialer
 	deeds      auditLog
 	limits     *limits
-	embeddings *embedding.Client // nil where items of the store do not become vectors
+	embeddings *embedding.Client // nil if items of the store have no vectors
 	store      *store.Store
 	engine     *engine.Engine
 	hooks      *webhook.Sender
@@ -61,16 +61,16 @@ type App struct {
 	server     *proxy.Server
 	reloader   *reloader
 
-	// troubles are those of the database, which fail many requests for one reason.
+	// troubles limits log lines about the database, whose errors fail many requests for the same reason.
 	troubles logthrottle.Limiters
 	serving  func()
 }
 
-// Option adds something to the bridge that New makes.
+// Option changes the bridge that New creates.
 type Option func(*App)
 
-// New takes the addresses and opens the database; nothing is served or run yet. The program speaks Dialects; a test may
-// add to them. Close must follow.
+// New binds the addresses and opens the database. Nothing is served or run yet. The program's dialects are Dialects; a
+// test may add some. The caller must call Close.
 func New(ctx context.Context, cfg *config.Config, dialects adapter.Dialects, log *zap.Logger, options ...Option) (*App, error) {
 	a := &App{cfg: cfg, dialects: dialects, log: log, metrics: metrics.New(), serving: func() {}}
 	a.calls, a.checkups = front.NewCalls(a.metrics), front.NewCheckups()
@@ -83,7 +83,7 @@ func New(ctx context.Context, cfg *config.Config, dialects adapter.Dialects, log
 	return a, nil
 }
 
-// open takes the addresses first: a start that fails because they are taken leaves no database behind.
+// open binds the addresses first, so that a start that fails because of them leaves no database behind.
 func (a *App) open(ctx context.Context) (err error) {
 	if a.listeners, err = proxy.Listen(a.cfg); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (a *App) open(ctx context.Context) (err error) {
 		return err
 	}
 	events.Measure(a.metrics.EventTold)
-	seals := fileHashesOf(a.cfg) // before the files are read to be used: what changes after that is seen at a reload
+	seals := fileHashesOf(a.cfg) // before the files are used, so that a reload notices later changes
 	if err := a.makeEngine(events); err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (a *App) open(ctx context.Context) (err error) {
 	return a.openServer(seals)
 }
 
-// openStore opens the database, and first what its operations are reported to.
+// openStore opens the database, after the meters of its operations.
 func (a *App) openStore(ctx context.Context) (keys *seal.Ring, indexed bool, err error) {
 	journal, err := audit.Open(a.cfg.Audit, a.metrics, a.log.Named("audit"))
 	if err != nil {
@@ -135,7 +135,7 @@ func (a *App) openStore(ctx context.Context) (keys *seal.Ring, indexed bool, err
 	return keys, index != nil, err
 }
 
-// makeEngine makes the agents, the engine and the sender of webhooks; none does anything yet.
+// makeEngine creates the agents, the engine and the sender of webhooks, which do nothing yet.
 func (a *App) makeEngine(events *eventlog.Log) error {
 	a.dialer = &dialer{
 		dialects: a.dialects, log: a.log, hop: "apbridge;id=" + mapping.NewID(), calls: a.calls, tracer: a.tracing.ofCalls(), record: a.recording,
@@ -152,7 +152,7 @@ func (a *App) makeEngine(events *eventlog.Log) error {
 	return nil
 }
 
-// addChores has the engine do the work in the background.
+// addChores registers the background work with the engine.
 func (a *App) addChores(events *eventlog.Log, sealed, indexed bool) {
 	a.engine.AddBackground(maintenance.NewRetention(a.store.Retention, a.store.Runs, events, witnessed{a.engine, a.deeds.log}, func() config.Retention { return a.engine.Config().Retention }, a.log))
 	a.engine.AddBackground(maintenance.NewItems(a.store.ItemChores, time.Duration(a.cfg.Store.TTL.Sweep)*time.Minute, a.log))
@@ -164,7 +164,7 @@ func (a *App) addChores(events *eventlog.Log, sealed, indexed bool) {
 	}
 }
 
-// openServer makes the server, which serves nothing yet. The seals are those of the agents.
+// openServer creates the server, which serves nothing yet. seals are those of the agents.
 func (a *App) openServer(seals fileHashes) error {
 	a.through = passthroughs{dialer: a.dialer, dialects: a.dialects, metrics: a.metrics, log: a.log}
 	a.inspector = inspector{
@@ -188,7 +188,7 @@ func (a *App) openServer(seals fileHashes) error {
 	return nil
 }
 
-// routes adds the routes that there are by a configuration, and the ways to its agents.
+// routes adds the routes of a configuration, with the pass-through routes.
 func (a *App) routes(cfg *config.Config, ways routes) func(*mux.Router) {
 	return func(r *mux.Router) {
 		mount(r, a.dialects, a.service, func(dialect string) adapter.Face { return a.face(dialect, cfg) })
@@ -228,8 +228,8 @@ func (a *App) face(dialect string, cfg *config.Config) adapter.Face {
 	}
 }
 
-// repeated has the log say once a minute, with a count, by which errors of the database requests fail. What each was
-// answered stands in its own line.
+// repeated limits log lines about errors of the database to one per minute with a count. The access log has each
+// response.
 func (a *App) repeated(e *mapping.Error) (times int, due bool) {
 	if e.Code != store.CodeUnavailable && e.Code != store.CodeStorageFull {
 		return 1, true
@@ -237,8 +237,8 @@ func (a *App) repeated(e *mapping.Error) (times int, due bool) {
 	return a.troubles.Allow(e.Code)
 }
 
-// Reload puts what load reads in force, as far as that goes without a restart, and logs one line. What cannot be used
-// changes nothing. It is not safe for concurrent use.
+// Reload applies the configuration that load reads, except for keys that need a restart, and logs one line. An invalid
+// configuration changes nothing. It is not safe for concurrent use.
 func (a *App) Reload(load func() (*config.Config, error)) (config.Change, error) {
 	return a.reloader.reload(load)
 }
@@ -246,7 +246,8 @@ func (a *App) Reload(load func() (*config.Config, error)) (config.Change, error)
 // Administer adds a path to the admin listener. It must be called before Run.
 func (a *App) Administer(path string, h http.Handler) { a.server.Administer(path, h) }
 
-// OnServing makes Run call f once requests are answered, after what it was given before. It must be called before Run.
+// OnServing registers a function that Run calls once requests are answered, after earlier ones. It must be called
+// before Run.
 func (a *App) OnServing(f func()) {
 	before := a.serving
 	a.serving = func() { before(); f() }
@@ -255,7 +256,8 @@ func (a *App) OnServing(f func()) {
 // URL returns the address of the bridge.
 func (a *App) URL() string { return a.server.URL() }
 
-// Inspector returns the address of the inspector for a browser on this machine; "" if clients are served none.
+// Inspector returns the address of the inspector for a browser on this machine. It is "" if it is not served with the
+// clients' routes.
 func (a *App) Inspector() string {
 	at, err := url.Parse(a.URL())
 	if err != nil || a.cfg.Inspector.Mode != inspectorAuto {
@@ -267,8 +269,8 @@ func (a *App) Inspector() string {
 	return at.JoinPath(inspect.Root).String()
 }
 
-// Run picks up what an earlier process left, then serves until ctx ends and the bridge has drained. Until it is called,
-// connections wait.
+// Run recovers what an earlier process left, then serves until ctx ends and the bridge has drained. Connections wait
+// until it is called.
 func (a *App) Run(ctx context.Context) error {
 	logConfiguration(a.log, a.cfg)
 	if err := a.engine.Start(ctx); err != nil {
@@ -286,7 +288,7 @@ func (a *App) Run(ctx context.Context) error {
 	return err
 }
 
-// unstarted hands over what was picked up before the start failed. To be stopped meanwhile is no failure.
+// unstarted hands over recovered runs after a failed start. A stop in the meantime is not a failure.
 func (a *App) unstarted(ctx context.Context, err error) error {
 	a.Abandon()
 	if ctx.Err() != nil {
@@ -295,15 +297,14 @@ func (a *App) unstarted(ctx context.Context, err error) error {
 	return fmt.Errorf("picking up earlier runs: %w", err)
 }
 
-// Abandon hands over the runs under way, without a grace.
+// Abandon hands over the active runs without waiting.
 func (a *App) Abandon() {
 	at, stop := context.WithCancel(context.Background())
 	stop()
 	a.engine.Shutdown(at)
 }
 
-// deliver sends webhooks until the returned stop is called: after the bridge has drained, so that the last ends are
-// still told.
+// deliver sends webhooks until stop is called, after the bridge has drained, so that the last ends are also delivered.
 func (a *App) deliver() (stop func()) {
 	ctx, cancel := context.WithCancel(mapping.WithAuditRecord(context.Background(), a.deeds.background()))
 	done := make(chan struct{})
@@ -317,7 +318,7 @@ func (a *App) deliver() (stop func()) {
 	}
 }
 
-// Close releases listener and database. It may be called after a failed start.
+// Close releases the listener and the database. It may be called after a failed start.
 func (a *App) Close() error {
 	var errs []error
 	if a.server != nil {

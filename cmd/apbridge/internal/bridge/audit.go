@@ -21,8 +21,8 @@ type auditLog struct {
 	log      *audit.Log
 }
 
-// does is what a route does: its dialect says it. On an agent's way through, and where a dialect says nothing of its
-// routes, the method does.
+// does returns the effect of a route according to its dialect. On a pass-through route, and if a dialect defines none,
+// it depends on the method.
 func (d auditLog) does(method, route, path string) (adapter.Effect, bool) {
 	if passthrough.Owns(path) {
 		return adapter.Effect{Verb: verbOf(method), Kind: "upstream"}, true
@@ -40,7 +40,7 @@ func (d auditLog) does(method, route, path string) (adapter.Effect, bool) {
 	return dialect.Effect(method, route)
 }
 
-// runIn is the run that a path names. On an agent's way through it names none of the bridge's.
+// runIn returns the run that a path names. A pass-through path names none of the bridge's.
 func (d auditLog) runIn(path string) string {
 	switch {
 	case passthrough.Owns(path):
@@ -61,7 +61,7 @@ func verbOf(method string) mapping.Verb {
 	return mapping.Changed
 }
 
-// background has a line written for what is done for no request.
+// background returns a record whose operations, which belong to no request, are logged.
 func (d auditLog) background() *mapping.AuditRecord {
 	return &mapping.AuditRecord{Background: true, Also: func(ctx context.Context, deed *mapping.AuditRecord, kind string, err error) {
 		who := mapping.PrincipalOf(ctx)
@@ -71,7 +71,7 @@ func (d auditLog) background() *mapping.AuditRecord {
 	}}
 }
 
-// witnessed has a line written for each thread that its time to live, or retention, ended.
+// witnessed logs each thread that its time to live, or retention, deleted.
 type witnessed struct {
 	*engine.Engine
 	log *audit.Log

@@ -2,11 +2,10 @@ package bridge
 
 import "runtime/debug"
 
-// version is what a package was made as: -ldflags "-X …/internal/bridge.version=1.2.3".
+// version is the version of a package: -ldflags "-X …/internal/bridge.version=1.2.3".
 var version string
 
-// Version returns the version that the linker was given, else the module's version as the go command stamped it, or
-// "devel".
+// Version returns the version from the linker, or the module's version from the go command, or "devel".
 func Version() string {
 	if version != "" {
 		return version
@@ -18,10 +17,10 @@ func Version() string {
 	return info.Main.Version
 }
 
-// userAgent is the bridge's name in the requests that it makes.
+// userAgent returns the User-Agent of the bridge's requests.
 func userAgent() string { return "apbridge/" + Version() }
 
-// BuildSetting returns a setting of the build that the go command noted, such as vcs.revision; "" for none.
+// BuildSetting returns a build setting of the go command, such as vcs.revision, or "".
 func BuildSetting(key string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -10,22 +10,22 @@ import (
 	"go.uber.org/zap"
 )
 
-// dialer makes the agents of a configuration.
+// dialer creates the agents of a configuration.
 type dialer struct {
 	dialects adapter.Dialects
 	log      *zap.Logger
-	hop      string         // this process, in mapping.HopsHeader
-	calls    adapter.Meter  // counts how the calls of agents go
+	hop      string         // name of this process in mapping.HopsHeader
+	calls    adapter.Meter  // receives the results of agents' calls
 	tracer   adapter.Tracer // may be nil
 	record   recording
 }
 
-// all makes every agent of a configuration.
+// all creates every agent of a configuration.
 func (d *dialer) all(cfg *config.Config) (map[string]*engine.Agent, error) {
 	return d.anew(cfg, nil, func(string) bool { return false })
 }
 
-// staying returns which agents a configuration leaves as they are: those of which neither a key nor a file has changed.
+// staying returns a function that reports whether a configuration leaves an agent unchanged, in its keys and its files.
 func staying(cfg, before *config.Config, renewed func(name string) bool) func(name string) bool {
 	same := sameForAgents(cfg.Limits, before.Limits)
 	return func(name string) bool {
@@ -33,7 +33,7 @@ func staying(cfg, before *config.Config, renewed func(name string) bool) func(na
 	}
 }
 
-// anew makes the agents of a configuration, but for those that stay.
+// anew creates the agents of a configuration, except for those that stay.
 func (d *dialer) anew(cfg *config.Config, before map[string]*engine.Agent, stays func(name string) bool) (map[string]*engine.Agent, error) {
 	next := make(map[string]*engine.Agent, len(cfg.Agents))
 	for name := range cfg.Agents {
@@ -50,7 +50,7 @@ func (d *dialer) anew(cfg *config.Config, before map[string]*engine.Agent, stays
 	return next, nil
 }
 
-// sameForAgents reports whether agents are called by the same limits.
+// sameForAgents reports whether the limits for calls of agents are equal.
 func sameForAgents(a, b config.Limits) bool {
 	a.Tenant, a.Tenants, b.Tenant, b.Tenants = config.Allowance{}, nil, config.Allowance{}, nil
 	return reflect.DeepEqual(a, b)
@@ -71,7 +71,7 @@ func (d *dialer) dial(name string, cfg *config.Config) (*engine.Agent, error) {
 	return engine.NewAgent(name, cfg.Agents[name], backend), nil
 }
 
-// upstream is what is known of an agent that is called; calls counts how that goes.
+// upstream returns the description of an agent for its backend. calls receives the results of its calls.
 func (d *dialer) upstream(name string, cfg *config.Config, calls adapter.Meter) (adapter.Upstream, error) {
 	c := cfg.Agents[name]
 	secure, err := c.TLS.Load()

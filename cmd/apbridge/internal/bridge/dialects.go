@@ -12,8 +12,9 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// Dialects returns every dialect the program speaks. Those below a prefix come first, which cost the routes of the
-// others one comparison. The one that carries most comes last, and so is asked for first: another apbridge speaks all.
+// Dialects returns every dialect of the program. Those below a prefix are first, since they cost the routes of the
+// others one comparison. The one with the most features is last and so is detected first, because another apbridge
+// speaks all of them.
 func Dialects() adapter.Dialects {
 	return adapter.Dialects{
 		taskstep.Dialect(),
@@ -21,7 +22,7 @@ func Dialects() adapter.Dialects {
 	}
 }
 
-// mount adds the routes of every dialect, each on the paths it owns.
+// mount adds the routes of every dialect, each on its own paths.
 func mount(r *mux.Router, dialects adapter.Dialects, svc adapter.Service, face func(dialect string) adapter.Face) {
 	for _, d := range dialects {
 		if d.Mount != nil {
@@ -30,7 +31,7 @@ func mount(r *mux.Router, dialects adapter.Dialects, svc adapter.Service, face f
 	}
 }
 
-// ownedBy matches what a dialect owns. Below an agent's way through no dialect answers.
+// ownedBy matches the paths of a dialect. Paths below an agent's pass-through belong to none.
 func ownedBy(dialects adapter.Dialects, name string) mux.MatcherFunc {
 	return func(r *http.Request, _ *mux.RouteMatch) bool {
 		d, ok := dialects.Owner(r.URL.Path)
@@ -51,7 +52,7 @@ func openIn(d adapter.Dialect) func(path string) bool {
 	return func(path string) bool { return d.IsOpen(path) && !passthrough.Owns(path) }
 }
 
-// refusalOf writes the body of a refusal in a dialect's words.
+// refusalOf returns the function for a dialect's body of a refusal.
 func refusalOf(d adapter.Dialect) func(*mapping.Error) any {
 	if d.Refusal == nil {
 		return proxy.PlainBody

@@ -1,4 +1,4 @@
-// Package bridge is the program put together: the table of dialects, the store, the engine and the server, as one App,
-// and the documents it serves. Commands and package rig build it. It is the only place where dialects and machine meet,
-// and it answers no request itself.
+// Package bridge assembles the program: the table of dialects, the store, the engine and the server, as one App, and
+// its documents. Commands and package rig create it. It is the only package that knows both dialects and machine, and
+// it answers no request itself.
 package bridge

@@ -11,7 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
-// documents are the paths of the OpenAPI documents. A test compares these with the routes and with what is answered.
+// documents returns the handlers of the OpenAPI documents by path. A test compares the documents with the routes and
+// responses.
 func documents(dialects adapter.Dialects) map[string]http.Handler {
 	paths := map[string]http.Handler{}
 	for _, d := range dialects.Documents() {
@@ -26,11 +27,11 @@ func static(body []byte) http.Handler {
 		h.Set("Content-Type", "application/json")
 		h.Set("Content-Security-Policy", "default-src 'none'")
 		h.Set("Content-Length", fmt.Sprint(len(body)))
-		_, _ = w.Write(body) // the client may be gone
+		_, _ = w.Write(body) // the client may have left
 	})
 }
 
-// pages are the paths of the pages for people.
+// pages returns the handlers of the pages for people by path.
 func (a *App) pages() (map[string]http.Handler, error) {
 	return front.Pages(front.Options{
 		Version: Version(), Dialects: a.dialects, Config: a.engine.Config, Agent: shownBy(a.engine), Health: a.checkups, Answered: a.calls.Answered,
@@ -38,7 +39,7 @@ func (a *App) pages() (map[string]http.Handler, error) {
 	})
 }
 
-// shownBy keeps an agent that is not there from being an interface that is not nil.
+// shownBy avoids a non-nil interface for a missing agent.
 func shownBy(e *engine.Engine) func(name string) front.Agent {
 	return func(name string) front.Agent {
 		agent, ok := e.Agent(name)

@@ -5,7 +5,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/seal"
 )
 
-// Keys returns the ring of the database's keys; nil where there are none.
+// Keys returns the ring of the database's keys, or nil if there are none.
 func Keys(cfg config.Encryption) (*seal.Ring, error) {
 	keys, err := cfg.Bytes()
 	if err != nil || len(keys) == 0 {

@@ -24,7 +24,7 @@ const (
 	inspectorOff   = "off"
 )
 
-// inspector shows what the bridge has, where clients are served and on the admin listener.
+// inspector mounts the inspector with the clients' routes and on the admin listener.
 type inspector struct {
 	service  adapter.Service
 	dialects adapter.Dialects
@@ -36,14 +36,14 @@ type inspector struct {
 	url      func() string // of the bridge
 }
 
-// mount adds the inspector's routes where clients are served.
+// mount adds the inspector to the clients' routes.
 func (i *inspector) mount(r *mux.Router, cfg *config.Config) {
 	if cfg.Inspector.Mode == inspectorAuto {
 		inspect.Mount(r, i.options())
 	}
 }
 
-// mountInside adds them to the admin listener, as the configuration in force says.
+// mountInside adds it to the admin listener, according to the current configuration.
 func (i *inspector) mountInside(r *mux.Router) {
 	inspect.Mount(r.MatcherFunc(func(*http.Request, *mux.RouteMatch) bool {
 		return i.engine.Config().Inspector.Mode != inspectorOff
@@ -59,7 +59,7 @@ func (i *inspector) options() inspect.Options {
 	}
 }
 
-// tab is the tab to the inspector for callers that may look at it where clients are served.
+// tab returns the inspector's tab for callers that may use it with the clients' routes.
 func (i *inspector) tab(who mapping.Principal) []page.Tab {
 	if i.engine.Config().Inspector.Mode != inspectorAuto {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// limits are those of callers and tenants, and what is counted of them in the database.
+// limits are those of callers and tenants, with their counts in the database.
 type limits struct {
 	allowed *limit.Allowances
 	limiter *limit.Limiter
@@ -20,7 +20,7 @@ type limits struct {
 	log     *zap.Logger
 }
 
-// newLimits has counted anew what the quotas bound, which the store keeps.
+// newLimits recounts the stored objects of quotas.
 func newLimits(allowed *limit.Allowances, st *store.Store, limited func(limit, of string), log *zap.Logger) (*limits, error) {
 	limiter, err := limit.New(allowed, ledger{st}, limited)
 	if err != nil {
@@ -31,7 +31,7 @@ func newLimits(allowed *limit.Allowances, st *store.Store, limited func(limit, o
 	return l, nil
 }
 
-// ledger has the rates of all bridges over one database: it implements limit.Ledger.
+// ledger has the rates of all bridges over one database. It implements limit.Ledger.
 type ledger struct{ *store.Store }
 
 func (l ledger) TakeRate(ctx context.Context, name string, cost, span time.Duration) (time.Duration, error) {
@@ -42,7 +42,7 @@ func (l ledger) RateLeft(ctx context.Context, name string, span time.Duration) (
 	return l.Rates.Left(ctx, name, span)
 }
 
-// reconfigure puts other limits in force. What they count is counted anew, as it was not while none held.
+// reconfigure changes the limits. Objects are recounted, because they are not counted while there is no quota.
 func (l *limits) reconfigure(cfg *config.Config) {
 	l.allowed.Reconfigure(cfg)
 	l.countAnew()
@@ -62,7 +62,7 @@ func (l *limits) countAnew() {
 	}
 }
 
-// Limits returns the limits of the caller: it implements adapter.Limits.
+// Limits returns the limits of the caller. It implements adapter.Limits.
 func (l *limits) Limits(ctx context.Context) ([]adapter.Limit, error) {
 	return l.limiter.Report(ctx, mapping.PrincipalOf(ctx), l.store)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// measure has the metrics show what is asked for at each scrape; inForce is asked then.
+// measure registers the metrics that are computed at each scrape. inForce is called then.
 func measure(m *metrics.Metrics, st *store.Store, cfg *config.Config, inForce func() *config.Config) {
 	m.Built(Version(), BuildSetting("vcs.revision"), runtime.Version())
 	measureAgents(m, cfg)
@@ -27,7 +27,7 @@ func measure(m *metrics.Metrics, st *store.Store, cfg *config.Config, inForce fu
 	}
 }
 
-// measureAgents has the metrics show agents of which nothing has happened yet.
+// measureAgents initialises the metrics of agents.
 func measureAgents(m *metrics.Metrics, cfg *config.Config) {
 	var statuses []string
 	for _, s := range engine.Statuses() {
@@ -47,7 +47,7 @@ func backlog(ctx context.Context, st *store.Store) (metrics.Backlog, error) {
 	return told, err
 }
 
-// meter reports what the engine does to the metrics, which know no types of ours.
+// meter passes the engine's reports on to the metrics, which do not use our types.
 type meter struct{ *metrics.Metrics }
 
 func (m meter) RunEnded(agent string, status mapping.RunStatus, code string) {

@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// passthroughs makes the pass-through routes to agents. Requests that take them are counted, but do not affect the
-// agent's health on the bridge's pages.
+// passthroughs creates the pass-through routes to agents. Their requests are counted, but do not affect the agent's
+// health on the bridge's pages.
 type passthroughs struct {
 	dialer   *dialer
 	dialects adapter.Dialects
@@ -25,12 +25,12 @@ type passthroughs struct {
 // routes are the pass-through routes by agent name.
 type routes map[string]*passthrough.Proxy
 
-// all makes the ways of a configuration.
+// all creates the routes of a configuration.
 func (t passthroughs) all(cfg *config.Config) (routes, error) {
 	return t.anew(cfg, nil, func(string) bool { return false })
 }
 
-// anew makes the ways of a configuration, but for those to agents that stay.
+// anew creates the routes of a configuration, except those to unchanged agents.
 func (t passthroughs) anew(cfg *config.Config, before routes, stays func(agent string) bool) (routes, error) {
 	next := routes{}
 	for name, c := range cfg.Agents {
@@ -63,7 +63,7 @@ func (t passthroughs) way(name string, cfg *config.Config) (*passthrough.Proxy, 
 	return way, nil
 }
 
-// replaced retires those in whose place next has others, or none.
+// replaced retires the routes that next lacks or replaces.
 func (w routes) replaced(next routes) {
 	for name, way := range w {
 		if next[name] != way {
@@ -72,7 +72,7 @@ func (w routes) replaced(next routes) {
 	}
 }
 
-// mount adds a route for each way; elsewhere, and where passthrough is off, the paths do not exist.
+// mount adds the routes. Without passthrough, the paths do not exist.
 func (t passthroughs) mount(r *mux.Router, open routes) {
 	for name, way := range open {
 		route := adapter.Operation{Handler: t.allowedOnly(name, way), Needs: []string{mapping.RightAdmin}}
@@ -81,7 +81,7 @@ func (t passthroughs) mount(r *mux.Router, open routes) {
 	}
 }
 
-// allowedOnly hides an agent from callers that may not use it, and refuses those that would see what is not theirs.
+// allowedOnly hides an agent from callers that may not use it, and refuses those that could see others' data.
 func (t passthroughs) allowedOnly(name string, way http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who := mapping.PrincipalOf(r.Context())
@@ -104,7 +104,7 @@ func (t passthroughs) refuse(w http.ResponseWriter, r *http.Request, e *mapping.
 	t.say(w, r, adapter.Status(e.Class), e)
 }
 
-// say answers in the words of the dialect that owns the path.
+// say answers in the form of the dialect that owns the path.
 func (t passthroughs) say(w http.ResponseWriter, r *http.Request, status int, e *mapping.Error) {
 	owner, _ := t.dialects.Owner(r.URL.Path)
 	body, err := json.Marshal(refusalOf(owner)(e))
@@ -114,5 +114,5 @@ func (t passthroughs) say(w http.ResponseWriter, r *http.Request, status int, e 
 	adapter.SetRetryAfter(w.Header(), e)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // the client may be gone
+	_, _ = w.Write(append(body, '\n')) // the client may have left
 }

@@ -6,18 +6,18 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// recording is of the calls of one agent. The zero value records none.
+// recording records the calls of one agent. The zero value records none.
 type recording struct {
 	agent string
 	to    *replay.Recorder
 }
 
-// Record returns an Option that has the calls of one agent recorded.
+// Record returns an Option that records the calls of one agent.
 func Record(agent string, to *replay.Recorder) Option {
 	return func(a *App) { a.recording = recording{agent, to} }
 }
 
-// of has up recorded if it is the agent that is to be.
+// of adds the recorder to up if it is the recorded agent.
 func (r recording) of(up adapter.Upstream) adapter.Upstream {
 	if r.to != nil && up.Name == r.agent {
 		up.Through = r.to.Through
@@ -25,9 +25,8 @@ func (r recording) of(up adapter.Upstream) adapter.Upstream {
 	return up
 }
 
-// Replayed returns an upstream as it is, or, where its URL names a recording (replay:FILE), as the recorded agent was
-// reached, with answers from the recording. A recording that cannot be read is a config.Complaints, as every value is
-// that is of no use.
+// Replayed returns an upstream unchanged or, if its URL names a recording (replay:FILE), as the recorded agent, with
+// answers from the recording. An unreadable recording is a config.Complaints, like other invalid values.
 func Replayed(up adapter.Upstream) (adapter.Upstream, error) {
 	file, ok := up.Config.Recording()
 	if !ok {

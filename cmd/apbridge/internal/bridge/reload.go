@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// reloader puts other configurations in force.
+// reloader replaces the configuration.
 type reloader struct {
 	dialects adapter.Dialects
 	dialer   *dialer
@@ -26,11 +26,11 @@ type reloader struct {
 	metrics  *metrics.Metrics
 	counted  *metrics.Reloads
 	log      *zap.Logger
-	seals    fileHashes // of the agents in force
-	ways     routes     // in force
+	seals    fileHashes // of the current agents
+	ways     routes     // the current ones
 }
 
-// reload is App.Reload.
+// reload implements App.Reload.
 func (r *reloader) reload(load func() (*config.Config, error)) (config.Change, error) {
 	change, err := r.take(load)
 	r.counted.Reloaded(err == nil)
@@ -47,7 +47,7 @@ func (r *reloader) reload(load func() (*config.Config, error)) (config.Change, e
 	return change, err
 }
 
-// take puts in force what load reads.
+// take applies the configuration that load reads.
 func (r *reloader) take(load func() (*config.Config, error)) (config.Change, error) {
 	read, err := load()
 	if err != nil {
@@ -57,7 +57,7 @@ func (r *reloader) take(load func() (*config.Config, error)) (config.Change, err
 	if err != nil {
 		return change, err
 	}
-	next := fileHashesOf(change.Config) // before the files are read to be used: what changes after that is seen next time
+	next := fileHashesOf(change.Config) // before the files are used, so that later changes are noticed next time
 	change.Keys = append(change.Keys, r.seals.renewed(next, change.Keys)...)
 	if len(change.Keys) == 0 {
 		return change, nil
@@ -65,7 +65,7 @@ func (r *reloader) take(load func() (*config.Config, error)) (config.Change, err
 	return change, r.use(change.Config, next)
 }
 
-// use makes everything first, so that all of it comes in force or nothing. Agents come before the routes, which may
+// use creates everything first, so that all or nothing takes effect. Agents are replaced before the routes, which may
 // name them.
 func (r *reloader) use(cfg *config.Config, next fileHashes) error {
 	stays := staying(cfg, r.engine.Config(), func(name string) bool { return next[name] != r.seals[name] })

@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// logConfiguration logs what is in force: files, environment and flags have been merged by now, and an operator asks
-// first what of them counts. It names no secret.
+// logConfiguration logs the merged configuration, because operators first need to know which of file, environment and
+// flags count. It contains no secret.
 func logConfiguration(log *zap.Logger, c *config.Config) {
 	log.Info("configuration in force",
 		zap.String("listen", c.Listen), zap.String("admin", c.Admin), zap.String("database", withoutSecrets(c.Database)), zap.String("synchronous", c.Synchronous),
@@ -27,8 +27,7 @@ func logConfiguration(log *zap.Logger, c *config.Config) {
 	}
 }
 
-// withoutSecrets is a URL's scheme, host and path: what else it has may open something. A path of a file stays as it
-// is.
+// withoutSecrets returns a URL's scheme, host and path, without parts that may be secret. A file path is unchanged.
 func withoutSecrets(text string) string {
 	if !strings.Contains(text, "://") {
 		return text

@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// Names of the commands' own temporary folders, as patterns, and of the database in each.
+// Names of the commands' temporary folders, as patterns, and of the database in each.
 const (
 	TemporaryRun  = "apbridge-run-*"
 	TemporaryDemo = "apbridge-demo-*"
@@ -16,11 +16,11 @@ const (
 	DemoDatabase  = "demo.db"
 )
 
-// settledAge is how old a temporary folder is by the time its process surely holds its database.
+// settledAge is the age at which the process of a temporary folder certainly has opened its database.
 const settledAge = time.Hour
 
-// SweepTemporary removes from dir what killed bridge processes have left: clients' uploads, and the databases of run
-// and demo. What a living process uses stays. What cannot be removed is left to the next sweep.
+// SweepTemporary removes the remains of killed bridge processes from dir: clients' uploads, and the databases of run
+// and demo. Files of a living process stay. Failures are left to the next sweep.
 func SweepTemporary(dir string) {
 	for _, d := range Dialects() {
 		for _, pattern := range d.Temporary {
@@ -37,8 +37,8 @@ func SweepTemporary(dir string) {
 	}
 }
 
-// removeFiles removes the files that a pattern matches. A system that removes the name of an open file leaves its bytes
-// to the process that has it open.
+// removeFiles removes the files that match a pattern. If a system can remove an open file's name, the process keeps its
+// bytes.
 func removeFiles(pattern string) {
 	files, _ := filepath.Glob(pattern)
 	for _, path := range files {

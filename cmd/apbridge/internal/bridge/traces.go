@@ -10,10 +10,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// tracing makes spans, if the environment says so, and sends the last of them at the end.
-type tracing struct{ tracer *trace.Tracer } // nil: none are made
+// tracing records spans, if the environment enables that, and sends the last of them at the end.
+type tracing struct{ tracer *trace.Tracer } // nil if disabled
 
-// Traced returns an Option that has the bridge make spans, as the environment says; none where s is nil.
+// Traced returns an Option that enables spans with the settings, which may be nil.
 func Traced(s *trace.Settings) Option { return func(a *App) { a.tracing = newTracing(s, a.log) } }
 
 func newTracing(s *trace.Settings, log *zap.Logger) tracing {
@@ -27,7 +27,7 @@ func newTracing(s *trace.Settings, log *zap.Logger) tracing {
 	return tracing{trace.New(s, Version(), log.Named("trace"))}
 }
 
-// ofCalls gets the calls of agents; nil: there is none.
+// ofCalls returns the tracer for agents' calls, or nil.
 func (t tracing) ofCalls() adapter.Tracer {
 	if t.tracer == nil {
 		return nil
@@ -35,11 +35,11 @@ func (t tracing) ofCalls() adapter.Tracer {
 	return t.tracer
 }
 
-// leastFlush is how long the last spans may take where the grace is over.
+// leastFlush is the minimum time for sending the last spans.
 const leastFlush = time.Second
 
-// flushed gives the last spans what is left of the grace that begins with the end of ctx. The result must be called
-// when the bridge has drained.
+// flushed reserves the rest of the grace period, which begins with the end of ctx, for the last spans. flush must be
+// called when the bridge has drained.
 func (t tracing) flushed(ctx context.Context, grace time.Duration) (flush func()) {
 	var ended atomic.Pointer[time.Time]
 	stop := context.AfterFunc(ctx, func() {
@@ -56,7 +56,7 @@ func (t tracing) flushed(ctx context.Context, grace time.Duration) (flush func()
 	}
 }
 
-// sendLast sends what is left within most. It may be called again.
+// sendLast sends the remaining spans within most. It may be called again.
 func (t tracing) sendLast(most time.Duration) {
 	ctx, stop := context.WithTimeout(context.Background(), most)
 	defer stop()

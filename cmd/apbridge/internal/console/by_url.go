@@ -9,14 +9,14 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// ByURL is an agent that a command line gives by its URL alone. The configuration that is made of it has a name for it,
-// which means nothing to a person, so messages name the URL.
+// ByURL is an agent that a command line names by its URL. Its name in the derived configuration means nothing to
+// people, so messages have the URL instead.
 type ByURL struct{ Name, URL string }
 
-// Flag is the agent as --agent has it.
+// Flag returns the agent in the form of --agent.
 func (b ByURL) Flag() string { return b.Name + "=" + b.URL }
 
-// Text returns a message about the agent without its name and without keys of a configuration that is not there.
+// Text returns a message about the agent without its name and without configuration keys.
 func (b ByURL) Text(message string) string {
 	url := WithoutParts(b.URL)
 	return strings.NewReplacer(
@@ -28,7 +28,7 @@ func (b ByURL) Text(message string) string {
 	).Replace(message)
 }
 
-// Error returns an error about the agent, worded as by Text.
+// Error returns an error about the agent with the message of Text.
 func (b ByURL) Error(err error) error {
 	var faults config.Complaints
 	switch {
@@ -45,10 +45,10 @@ func (b ByURL) Error(err error) error {
 	return &worded{b.Text(err.Error()), err}
 }
 
-// hostLike finds what is a URL but for its scheme: a host with a port or a path, or localhost.
+// hostLike matches a URL without a scheme: a host with a port or a path, or localhost.
 var hostLike = regexp.MustCompile(`^([\w.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+(/.*)?|/.*)$|^localhost$`)
 
-// MeantURL returns the URL that a text is meant to be which has no scheme; "" if it is none.
+// MeantURL returns the URL for a text that lacks the scheme, or "".
 func MeantURL(text string) string {
 	if hostLike.MatchString(text) {
 		return "http://" + text
@@ -56,12 +56,12 @@ func MeantURL(text string) string {
 	return ""
 }
 
-// NotURL returns the error of an argument that is meant to be a URL.
+// NotURL returns the error of an argument that was meant to be a URL.
 func NotURL(text, meant string) error {
 	return Misuse(fmt.Sprintf("%q is not a URL; did you mean %s?", text, meant))
 }
 
-// worded is an error in other words.
+// worded is an error with another message.
 type worded struct {
 	text string
 	err  error

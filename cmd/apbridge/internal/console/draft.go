@@ -10,8 +10,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/outfile"
 )
 
-// lockBeside is the lock of the database that a file is, or that keeps the file's name for what stands beside it; "":
-// there is none.
+// lockBeside returns the lock of the database that a file is or belongs to, or "".
 func lockBeside(file string) string {
 	for _, of := range []string{"", "-wal", "-shm", "-journal", "-lock", ".new"} {
 		if database, ok := strings.CutSuffix(file, of); ok {
@@ -23,8 +22,7 @@ func lockBeside(file string) string {
 	return ""
 }
 
-// Draft begins a file that a database is written to. The file must not be a database itself, or a part of one: even
-// --force does not write over those.
+// Draft begins a file for a database. It refuses files that are, or belong to, an existing database, even with --force.
 func Draft(file string, over bool) (*outfile.Draft, error) {
 	if lock := lockBeside(file); lock != "" {
 		return nil, Misuse(fmt.Sprintf("%s is the database of a bridge or stands beside it (%s is there), or its name is kept for one; name another file", file, filepath.Base(lock)))

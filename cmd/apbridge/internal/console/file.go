@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// TemporaryFolder makes a folder in the system's folder for temporary files.
+// TemporaryFolder creates a folder in the system's temporary folder.
 func TemporaryFolder(pattern string) (string, error) {
 	folder, err := os.MkdirTemp("", pattern)
 	if err != nil {
@@ -15,7 +15,7 @@ func TemporaryFolder(pattern string) (string, error) {
 	return folder, nil
 }
 
-// ReasonOf returns an error of a file without the path and the system call.
+// ReasonOf returns an error about a file without the path and the system call.
 func ReasonOf(err error) error {
 	if p := (*os.PathError)(nil); errors.As(err, &p) {
 		return p.Err
@@ -23,5 +23,5 @@ func ReasonOf(err error) error {
 	return err
 }
 
-// Standard is how a command line names standard input or output in the place of a file.
+// Standard stands for standard input or output in place of a file on a command line.
 const Standard = "-"

@@ -7,13 +7,13 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Colours of labels, as terminals number them (ECMA-48, section 8.3.117).
+// Colours of labels, numbered as in ECMA-48, section 8.3.117.
 const (
 	Green  = 32
 	Yellow = 33
 )
 
-// Label writes a word in front of a line: in a colour where the console is a terminal, unless NO_COLOR is set
+// Label writes a word at the beginning of a line, in colour if the console is a terminal and NO_COLOR is not set
 // (no-color.org).
 func Label(console io.Writer, environ []string, colour int, word string) {
 	raw, ok := Rewritable(console, environ)

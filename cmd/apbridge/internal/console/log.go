@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// LogFlags override the configuration; "" leaves what it says.
+// LogFlags override the configuration, unless they are "".
 type LogFlags struct{ Level, Format string }
 
 // The levels and formats of a log.
@@ -21,30 +21,30 @@ var (
 	LogFormats = []string{"json", "console", "auto"}
 )
 
-// Add gives a command the flags.
+// Add adds the flags to a command.
 func (f *LogFlags) Add(set *pflag.FlagSet) {
 	set.Var((*Filled)(&f.Level), "log-level", "minimum `LEVEL`: debug, info, warn or error (default log.level of the configuration, else info)")
 	set.Var((*Filled)(&f.Format), "log-format", "`FORMAT` of the log: json, console, or auto, which is console on a terminal (default log.format, else auto)")
 }
 
-// Complete has a shell offer their words.
+// Complete adds completions for their values.
 func (f *LogFlags) Complete(cmd *cobra.Command) {
 	CompleteWords(cmd, "log-level", LogLevels...)
 	CompleteWords(cmd, "log-format", LogFormats...)
 }
 
-// Over returns the configuration with the flags laid over it.
+// Over returns the configuration with the flags applied.
 func (f *LogFlags) Over(c config.Log) config.Log {
 	return config.Log{Level: cmp.Or(f.Level, c.Level), Format: cmp.Or(f.Format, c.Format)}
 }
 
-// Check returns an error where the flags name a level or a format that does not exist.
+// Check returns an error for an unknown level or format.
 func (f *LogFlags) Check() error {
 	_, err := NewLog(io.Discard, f.Over(config.Default().Log))
 	return err
 }
 
-// Open makes a log that writes to w as the flags alone say.
+// Open returns a log that writes to w, configured by the flags only.
 func (f *LogFlags) Open(w io.Writer) (*zap.Logger, error) {
 	s, err := NewLog(w, f.Over(config.Default().Log))
 	if err != nil {
@@ -53,7 +53,7 @@ func (f *LogFlags) Open(w io.Writer) (*zap.Logger, error) {
 	return s.Logger(), nil
 }
 
-// encoderOf is the encoder of a format, on a terminal or not.
+// encoderOf returns the encoder of a format, on a terminal or not.
 func encoderOf(format string, onTerminal bool) (zapcore.Encoder, error) {
 	switch {
 	case format == "json" || format == "auto" && !onTerminal:

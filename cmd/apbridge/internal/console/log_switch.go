@@ -11,9 +11,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// Log is a log whose level and format can be changed while it is written. Nothing is sampled away: a log that leaves
-// out what is frequent leaves out what went wrong. Wherever it goes, it is looked at on a terminal one day, so that it
-// is plain text in any case. Safe for concurrent use.
+// Log is a log whose level and format can be changed at runtime. There is no sampling, because frequent lines may be
+// the important ones. It always writes plain text, since any log may be viewed on a terminal. Safe for concurrent use.
 type Log struct {
 	level      zap.AtomicLevel
 	format     atomic.Pointer[string]
@@ -21,7 +20,7 @@ type Log struct {
 	out        zapcore.WriteSyncer
 }
 
-// NewLog makes a log that writes to w. A level or a format that does not exist is a Misuse.
+// NewLog returns a log that writes to w. An unknown level or format is a Misuse.
 func NewLog(w io.Writer, c config.Log) (*Log, error) {
 	s := &Log{level: zap.NewAtomicLevel(), out: zapcore.Lock(zapcore.AddSync(plainText{w}))}
 	_, s.onTerminal = w.(terminal)
@@ -40,12 +39,12 @@ func (s *Log) Set(c config.Log) error {
 	return s.level.UnmarshalText([]byte(c.Level))
 }
 
-// Setting returns the level and format in force.
+// Setting returns the current level and format.
 func (s *Log) Setting() config.Log {
 	return config.Log{Level: s.level.String(), Format: *s.format.Load()}
 }
 
-// Logger returns a logger that writes to the log, as it is set when a line is written.
+// Logger returns a logger that uses the setting at the time of each line.
 func (s *Log) Logger() *zap.Logger {
 	core := &switchedCore{s: s, formats: map[string]zapcore.Core{}}
 	for _, format := range LogFormats {
@@ -56,7 +55,7 @@ func (s *Log) Logger() *zap.Logger {
 	return zap.New(core)
 }
 
-// switchedCore has a core for each format, and writes by the one that is set.
+// switchedCore has a core for each format, and uses the selected one.
 type switchedCore struct {
 	s       *Log
 	formats map[string]zapcore.Core

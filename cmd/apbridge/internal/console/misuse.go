@@ -10,12 +10,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Misuse is the error of a command line that names something that does not exist.
+// Misuse is the error of a command line that names something unknown.
 type Misuse string
 
 func (m Misuse) Error() string { return string(m) }
 
-// Strict has a command and those below it answer wrong arguments or flags with what there is.
+// Strict makes a command and those below it answer wrong arguments or flags with the valid ones.
 func Strict(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return Misuse(fmt.Sprintf("%s; %s%s has %s.%s", flagError(err), nearFlag(cmd, err), cmd.CommandPath(), flagsOf(cmd), seeHelp(cmd)))
@@ -33,7 +33,7 @@ func Strict(cmd *cobra.Command) {
 	}
 }
 
-// nearFlag asks for the flag that an unknown one was probably meant to be; "" where there is none.
+// nearFlag returns the flag that was probably meant, or "".
 func nearFlag(cmd *cobra.Command, err error) string {
 	unknown := (*pflag.NotExistError)(nil)
 	if !errors.As(err, &unknown) {
@@ -45,7 +45,7 @@ func nearFlag(cmd *cobra.Command, err error) string {
 	return ""
 }
 
-// flagError returns an error of pflag in words: those of the packages below it name functions of Go.
+// flagError rewords an error of pflag, whose causes name functions of Go.
 func flagError(err error) string {
 	bad := (*pflag.InvalidValueError)(nil)
 	if !errors.As(err, &bad) {
@@ -60,7 +60,7 @@ func flagError(err error) string {
 	return fmt.Sprintf("flag --%s: wants %s, not %q", bad.GetFlag().Name, wants, bad.GetValue())
 }
 
-// WrongArguments returns the Misuse of arguments that a command does not take.
+// WrongArguments returns the Misuse of invalid arguments.
 func WrongArguments(cmd *cobra.Command, args []string) error {
 	switch {
 	case cmd.HasAvailableSubCommands():
@@ -71,7 +71,7 @@ func WrongArguments(cmd *cobra.Command, args []string) error {
 	return Misuse(fmt.Sprintf("write it as %s; the number of arguments was %d.%s", cmd.UseLine(), len(args), seeHelp(cmd)))
 }
 
-// unknownCommand names the nearest command, and all of them.
+// unknownCommand returns an error with the nearest command, and all commands.
 func unknownCommand(cmd *cobra.Command, word string) error {
 	var names []string
 	for _, sub := range cmd.Commands() {

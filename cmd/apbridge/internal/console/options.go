@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ConfigFlags are the flags that lead to a configuration.
+// ConfigFlags are the flags for reading a configuration.
 type ConfigFlags struct {
 	File     string
 	listen   string
@@ -23,7 +23,7 @@ type ConfigFlags struct {
 	origins  []string
 }
 
-// Add gives a command the flags.
+// Add adds the flags to a command.
 func (f *ConfigFlags) Add(set *pflag.FlagSet) {
 	set.VarP((*Filled)(&f.File), "config", "c", "YAML configuration `FILE` (default $APBRIDGE_CONFIG)")
 	set.Var((*Filled)(&f.listen), "listen", "`ADDRESS` to listen on (default 127.0.0.1:8080)")
@@ -32,7 +32,7 @@ func (f *ConfigFlags) Add(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.origins, "cors-origin", nil, "`ORIGIN` of web pages that may call, such as http://localhost:3000, or loopback for this machine;\nrepeatable, overrides cors.origins")
 }
 
-// Filled is a flag that must not be empty: an empty one would be taken for one that is not there.
+// Filled is a flag that must not be empty, since an empty value would count as unset.
 type Filled string
 
 func (f *Filled) String() string { return string(*f) }
@@ -51,7 +51,7 @@ func (f *ConfigFlags) Load(environ []string, warn func(config.Problem)) (*config
 	return f.LoadFrom(environ, warn, nil)
 }
 
-// LoadFrom is Load that also calls read with each file that was read, and what it held.
+// LoadFrom is Load that also calls read with each file that was read and its content.
 func (f *ConfigFlags) LoadFrom(environ []string, warn func(config.Problem), read func(file string, content []byte)) (*config.Config, error) {
 	o, err := f.Options(environ)
 	if err != nil {
@@ -61,13 +61,13 @@ func (f *ConfigFlags) LoadFrom(environ []string, warn func(config.Problem), read
 	return config.Load(o)
 }
 
-// Options returns what the configuration is read from. A flag that cannot be meant as it is written is a Misuse.
+// Options returns the sources of the configuration. An invalid flag is a Misuse.
 func (f *ConfigFlags) Options(environ []string) (config.Options, error) {
 	settings, err := f.settings()
 	return config.Options{File: f.Path(environ), Environ: environ, Flags: settings, Dialects: bridge.Dialects().Names(), Aliases: bridge.Dialects().Aliases(), Path: checkItemPath}, err
 }
 
-// CompleteAgents offers a shell the agents of the configuration for the first argument.
+// CompleteAgents completes the first argument with the agents of the configuration.
 func (f *ConfigFlags) CompleteAgents(environ []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		cfg, err := f.Load(environ, nil)
@@ -83,7 +83,7 @@ func checkItemPath(text string) error {
 	return err
 }
 
-// Path returns the configuration file that flags or environment name; "" where neither does.
+// Path returns the configuration file of the flags or the environment, or "".
 func (f *ConfigFlags) Path(environ []string) string {
 	if f.File != "" {
 		return f.File

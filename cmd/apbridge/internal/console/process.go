@@ -1,5 +1,5 @@
-// Package console is what the commands share: the process around them, their flags, their refusals of what cannot be
-// meant, and their output to terminals. It knows no command.
+// Package console has the common parts of the commands: their process, their flags, errors about command lines, and
+// output to terminals. It knows no command.
 package console
 
 import (
@@ -14,21 +14,20 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Process is what a command may know of the process around it.
+// Process is the process of a command.
 type Process struct {
-	In       io.Reader // nil: there is none
+	In       io.Reader // nil for none
 	Out, Err io.Writer
 	Environ  []string
-	Args     []string // of the command line, once it runs
-	// Hangups begins to take the signals that have serve reload; nil: there are none.
+	Args     []string // of the command line, during a command
+	// Hangups starts to receive the signals for a reload; nil for none.
 	Hangups func() <-chan os.Signal
 }
 
-// ExitMisuse is the exit code of a command line that cannot be meant as it is written; what was tried and failed ends
-// with 1.
+// ExitMisuse is the exit code of an invalid command line. Other failures have 1.
 const ExitMisuse = 2
 
-// ExitInterrupted is the exit code of what Ctrl-C stopped, as shells have it: 128 and SIGINT.
+// ExitInterrupted is the exit code after Ctrl-C, as in shells: 128 and SIGINT.
 const ExitInterrupted = 130
 
 // ExitCode returns the exit code of an error.
@@ -39,12 +38,12 @@ func ExitCode(err error) int {
 	return 1
 }
 
-// Ended is the error of a command that has said what there is to say: its exit code.
+// Ended is the exit code of a command that has printed its error already.
 type Ended int
 
 func (e Ended) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// sentence returns the text of an error without the code in front, which is for programs.
+// sentence returns the text of an error without the code at its beginning, which is for programs.
 func sentence(err error) string {
 	if e, ok := errors.AsType[*mapping.Error](err); ok {
 		return strings.Replace(err.Error(), e.Code+": ", "", 1)
@@ -52,7 +51,7 @@ func sentence(err error) string {
 	return err.Error()
 }
 
-// Complain prints an error on one line, or that of a configuration on a line for each complaint.
+// Complain prints an error on one line, or one line for each problem of a configuration.
 func (p *Process) Complain(err error) {
 	var faults config.Complaints
 	switch {
@@ -68,7 +67,7 @@ func (p *Process) Complain(err error) {
 	}
 }
 
-// Unreached returns the error of a server that is not there, unless Ctrl-C ended the waiting for it.
+// Unreached returns the error of a server that does not answer, unless Ctrl-C ended the wait.
 func Unreached(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return Ended(ExitInterrupted)
@@ -76,7 +75,7 @@ func Unreached(ctx context.Context, err error) error {
 	return Misuse(err.Error())
 }
 
-// Variable returns a variable of an environment; "" where there is none.
+// Variable returns a variable of an environment, or "".
 func Variable(environ []string, name string) string {
 	for _, e := range environ {
 		if value, ok := strings.CutPrefix(e, name+"="); ok {

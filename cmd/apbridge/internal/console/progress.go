@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Shown returns a function that rewrites one line on a terminal, at most some times a second, and writes nothing
-// elsewhere, and one that ends the line.
+// Shown returns two functions. look rewrites one line on a terminal, a few times per second, and writes nothing
+// elsewhere. end ends the line.
 func (p *Process) Shown(text func() string) (look, end func()) {
 	raw, ok := Rewritable(p.Err, p.Environ)
 	if !ok {

@@ -10,20 +10,20 @@ import (
 
 // Patterns of secrets on a command line.
 var (
-	// secretName finds flags, variables and query members that are named like secrets.
+	// secretName matches flags, variables and query members with names of secrets.
 	secretName = regexp.MustCompile(`(?i)(api[-_]?key|secret|password|passwd|credential|bearer)s?$|token$|(^|[^a-z0-9])(key|pwd|pass|auth|authorization)s?$`)
 	assignment = regexp.MustCompile(`[\w.-]+=[^\s"'&#]+`)
 	flagValue  = regexp.MustCompile(`-[\w.-]+\s+[^\s"'-][^\s"']*`)
-	// member is one of JSON or YAML, or a header; the scheme of a header's credentials goes with them.
+	// member matches a member of JSON or YAML, or a header, including the scheme of its credentials.
 	member  = regexp.MustCompile(`(?i)[\w.-]+(?:\\?["'])?\s*:\s*(?:"(?:[^"\\]|\\.)*"|\\"[^"\\]*\\"|'[^']*'|(?:(?:basic|bearer|token|digest)\s+)?[^\s"'{}\[\],/][^\s"'{}\[\],]*)`)
 	address = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s"']+`)
 )
 
 const hidden = credential.HiddenText
 
-// WithoutSecrets returns a command line for reports, which are shown around: the values of flags, variables and query
-// members that are named like secrets are hidden, and so are the logins in URLs and what has the form of a key. Secrets
-// of other names are not known for such; they belong in the environment.
+// WithoutSecrets returns a command line for reports, which may be published. It hides the values of flags, variables
+// and query members with names of secrets, logins in URLs, and texts in the form of a key. Other secrets cannot be
+// recognised; they belong in the environment.
 func WithoutSecrets(words []string) string {
 	shown := make([]string, len(words))
 	for i, word := range words {
@@ -40,8 +40,8 @@ func WithoutSecrets(words []string) string {
 	return strings.Join(shown, " ")
 }
 
-// WithoutParts returns a word without the secrets within it, which may be a whole script of a shell. It hides more than
-// credential.Set.Hide does of other texts, since in a command short names such as "key" mean a credential.
+// WithoutParts returns a word, which may be a whole shell script, without the secrets in it. It hides more than
+// credential.Set.Hide does in other texts, since in a command short names such as "key" mean a credential.
 func WithoutParts(word string) string {
 	word = address.ReplaceAllStringFunc(word, withoutLogin)
 	for _, form := range []*regexp.Regexp{assignment, flagValue} {
@@ -51,7 +51,7 @@ func WithoutParts(word string) string {
 	return credential.Set(nil).Hide(word)
 }
 
-// withoutValue hides what stands after a name that is one of a secret; end is where the sign between them is.
+// withoutValue hides the value after a secret's name. end is the index of the separator.
 func withoutValue(part string, end int) string {
 	if !secretName.MatchString(strings.TrimRight(part[:end], ` \"'`)) {
 		return part

@@ -8,8 +8,8 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// Of returns a writer to f. Much of what is written comes from agents and clients, and a terminal obeys escape
-// sequences: so nothing but text reaches one. A file or a pipe gets every byte as it is.
+// Of returns a writer to f. On a terminal, it only writes text, because agents' and clients' output may contain escape
+// sequences. A file or a pipe gets every byte unchanged.
 func Of(f *os.File) io.Writer {
 	if isatty.IsTerminal(f.Fd()) {
 		return TerminalOf(f)
@@ -17,17 +17,17 @@ func Of(f *os.File) io.Writer {
 	return f
 }
 
-// terminal is a console that a person looks at.
+// terminal is a console on a terminal.
 type terminal struct{ io.Writer }
 
-// OnTerminal reports whether a person looks at a console of this process.
+// OnTerminal reports whether a console of this process is a terminal.
 func OnTerminal(console io.Writer) bool {
 	_, ok := console.(terminal)
 	return ok
 }
 
-// Rewritable returns the writer for sequences that rewrite lines, of a console of this process; false where it is no
-// terminal, or a terminal that only writes lines (terminfo calls that one dumb).
+// Rewritable returns the raw writer of a console, for sequences that rewrite lines. It returns false if it is no
+// terminal, or one without such sequences (terminfo calls it dumb).
 func Rewritable(console io.Writer, environ []string) (raw io.Writer, ok bool) {
 	t, ok := console.(terminal)
 	if !ok || Variable(environ, "TERM") == "dumb" {
@@ -39,8 +39,8 @@ func Rewritable(console io.Writer, environ []string) (raw io.Writer, ok bool) {
 // TerminalOf returns a terminal that writes to w.
 func TerminalOf(w io.Writer) io.Writer { return terminal{plainText{w}} }
 
-// plainText writes text in which control characters are escaped as JSON does it, but for line ends and tabs; so what
-// was JSON still is, and means the same. Each Write is taken for whole characters.
+// plainText escapes control characters, except line ends and tabs, in the way of JSON. JSON stays JSON with the same
+// meaning. Each Write must contain whole characters.
 type plainText struct{ w io.Writer }
 
 func (p plainText) Write(b []byte) (int, error) {

@@ -4,5 +4,5 @@ package console
 
 import "io"
 
-// WidthOf returns the number of columns of a terminal; 0 where it does not say.
+// WidthOf returns the number of columns of a terminal, or 0 if unknown.
 func WidthOf(io.Writer) int { return 0 }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WidthOf returns the number of columns of a terminal; 0 where it does not say.
+// WidthOf returns the number of columns of a terminal, or 0 if unknown.
 func WidthOf(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {

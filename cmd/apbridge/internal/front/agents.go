@@ -10,17 +10,17 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// listed is an agent as a page lists it.
+// listed is an agent in a page's list.
 type listed struct {
 	Name    string
 	Default bool
-	Dialect string // "": not known yet
+	Dialect string // "" if unknown
 	Health  Health
-	// Answered is when it answered any call; the zero time where that is not known, or not the caller's business.
+	// Answered is the time of its newest answer, or zero if that is unknown or not for the caller.
 	Answered time.Time
 }
 
-// Mark returns the class of style for the agent's health.
+// Mark returns the CSS class for the agent's health.
 func (l listed) Mark() string {
 	switch l.Health.State {
 	case Answers:
@@ -32,8 +32,8 @@ func (l listed) Mark() string {
 	}
 }
 
-// agents are those that the caller may use, the default one first. It asks them how they are. When an agent answered
-// other callers is told only to callers that may read the metrics.
+// agents returns the agents that the caller may use, the default one first, with their health. The time of answers to
+// other callers is only for callers that may read the metrics.
 func (f *front) agents(r *http.Request) (list []listed) {
 	who, cfg := mapping.PrincipalOf(r.Context()), f.Config()
 	agents := map[string]Agent{}

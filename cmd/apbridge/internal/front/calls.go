@@ -8,32 +8,32 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 )
 
-// Calls is a meter that notes how the newest calls of each agent went, and passes each on to the next meter. Safe for
+// Calls is a meter that records the newest calls of each agent, and passes them on to the next meter. Safe for
 // concurrent use.
 type Calls struct {
 	next adapter.Meter
-	of   sync.Map // of *agentCalls by the agent's name
+	of   sync.Map // of *agentCalls by agent
 }
 
-// callsKept is of how many calls of an agent is known how they went.
+// callsKept is the number of recorded calls per agent.
 const callsKept = 256
 
 // agentCalls are the newest calls of one agent.
 type agentCalls struct {
 	mu     sync.Mutex
-	last   time.Time                // of an answer
-	took   [callsKept]time.Duration // of those that were answered
+	last   time.Time                // time of the newest answer
+	took   [callsKept]time.Duration // durations of answered calls
 	failed [callsKept]bool
-	n      int // calls so far
+	n      int // number of calls
 }
 
-// NewCalls returns a meter that stands in front of another one.
+// NewCalls returns a meter before another one.
 func NewCalls(next adapter.Meter) *Calls { return &Calls{next: next} }
 
 // UpstreamCall implements adapter.Meter.
 func (c *Calls) UpstreamCall(agent, operation, outcome string, took time.Duration) {
 	at, known := c.of.Load(agent)
-	if !known { // a table is two kilobytes: not one for each call
+	if !known { // a table has two kilobytes, so it is not allocated for each call
 		at, _ = c.of.LoadOrStore(agent, &agentCalls{})
 	}
 	if calls, ok := at.(*agentCalls); ok {
@@ -52,19 +52,19 @@ func (a *agentCalls) note(ok bool, took time.Duration) {
 	a.n++
 }
 
-// Answered returns when an agent answered last; the zero time where it has not since the start.
+// Answered returns the time of an agent's newest answer, or zero if there is none since the start.
 func (c *Calls) Answered(agent string) time.Time { return c.Newest(agent).Answered }
 
-// CallSummary is how the newest calls of an agent went.
+// CallSummary summarises the newest calls of an agent.
 type CallSummary struct {
-	Answered time.Time // the newest answer; zero: none since the start
-	Calls    int       // that were looked at, 256 at most
-	Failed   int       // of these
+	Answered time.Time // the newest answer; zero if none since the start
+	Calls    int       // number of recorded calls, at most 256
+	Failed   int       // of them
 	Median   time.Duration
-	Slow     time.Duration // one in twenty took longer
+	Slow     time.Duration // 95th percentile
 }
 
-// Newest returns how the newest calls of an agent went. Times are of those that were answered.
+// Newest summarises the newest calls of an agent. Durations are those of answered calls.
 func (c *Calls) Newest(agent string) (s CallSummary) {
 	at, _ := c.of.Load(agent)
 	a, ok := at.(*agentCalls)

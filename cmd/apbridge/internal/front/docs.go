@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/page"
 )
 
-// docsBody is what /docs shows.
+// docsBody has the data of the page /docs.
 type docsBody struct {
 	standing
 	Snippets  []adapter.Snippet
@@ -18,7 +18,7 @@ type docsBody struct {
 	Documents []shownDocument
 }
 
-// spoken is a dialect and what it is about.
+// spoken is a dialect with its subject.
 type spoken struct{ Name, About string }
 
 // shownDocument is a document with examples for the caller.

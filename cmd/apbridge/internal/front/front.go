@@ -1,9 +1,9 @@
-// Package front is the two pages that a person meets first: / shows what this is, the agents and their health, and
-// /docs how they are used. The bridge mounts it. Both show only what the caller's key may use of the agents, and
-// nothing of them without a key where keys are asked for. The pages name no dialect.
+// Package front has the first two pages for people: / describes the bridge, its agents and their health, and /docs
+// their use. The bridge mounts it. Both only show the agents that the caller's key may use, and none to a caller
+// without a required key. The pages name no dialect.
 //
-// An agent is asked for its health at most once in 30 seconds, however many look. The time of others' answers is shown
-// only to principals that may read the metrics. The URL that a page shows is the one that the caller used.
+// Each agent is checked at most once in 30 seconds for all visitors. The time of answers to others is only shown to
+// principals that may read the metrics. The URL on a page is the one that the caller used.
 package front
 
 import (
@@ -20,37 +20,38 @@ import (
 	"go.uber.org/zap"
 )
 
-// Options are what the pages tell of.
+// Options are the sources of the pages.
 type Options struct {
 	Version  string
 	Dialects adapter.Dialects
-	// Config is the configuration in force.
+	// Config returns the current configuration.
 	Config func() *config.Config
-	// Agent is a configured agent, nil where it has just been taken away.
+	// Agent returns a configured agent, or nil if it was just removed.
 	Agent func(name string) Agent
-	// Health asks the agents for their health; nil: one of the pages' own.
+	// Health checks the agents; nil means new Checkups.
 	Health *Checkups
-	// Answered is when an agent answered a call last; the zero time: not since the start. nil: not known.
+	// Answered returns the time of an agent's newest answer, or zero if there is none since the start. nil means that
+	// it is unknown.
 	Answered func(name string) time.Time
-	// Caller is what is known of the caller of a request, besides its principal.
+	// Caller returns information about the caller of a request, besides its principal.
 	Caller func(context.Context) Caller
-	// More are the tabs that a caller has besides; nil: none.
+	// More returns additional tabs for a caller; nil means none.
 	More func(mapping.Principal) []page.Tab
 	Log  *zap.Logger
 }
 
 // Agent is one configured agent. Safe for concurrent use.
 type Agent interface {
-	// Dialect is what it speaks, "" while that is not known.
+	// Dialect returns its dialect, or "" if unknown.
 	Dialect() string
-	// Backend is how it is called, which may have to be asked for.
+	// Backend returns its backend, which may require detecting its dialect.
 	Backend(ctx context.Context) (adapter.Backend, adapter.Traits, error)
 }
 
-// Caller is what is known of a caller.
+// Caller has information about a caller.
 type Caller struct {
-	URL   string // where the caller found the bridge, with no slash at its end, of plain characters alone
-	Fault error  // why its key opens nothing; nil: it is good, or none is needed
+	URL   string // the bridge's URL for the caller, without a trailing slash, in plain characters
+	Fault error  // why its key is invalid; nil if it is valid or not needed
 }
 
 var (
@@ -76,7 +77,7 @@ func Pages(o Options) (map[string]http.Handler, error) {
 	return map[string]http.Handler{"/": http.HandlerFunc(f.serveHome), "/docs": http.HandlerFunc(f.serveDocs)}, nil
 }
 
-// front is what both pages share.
+// front is shared by both pages.
 type front struct {
 	Options
 	home, docs *page.Page
@@ -95,11 +96,11 @@ func (f *front) answer(w http.ResponseWriter, r *http.Request, p *page.Page, v p
 	}
 }
 
-// standing is how a caller stands to the bridge.
+// standing describes the permissions of a caller.
 type standing struct {
 	URL    string
-	Keys   bool   // the bridge asks for keys
-	Notice string // why the caller is shown no agent
+	Keys   bool   // the bridge requires keys
+	Notice string // why the caller sees no agent
 }
 
 func (f *front) standing(r *http.Request) standing {

@@ -12,33 +12,33 @@ import (
 )
 
 const (
-	// fresh is how long an agent's answer stands before a visitor has the agent asked again.
+	// fresh is how long an agent's health is cached.
 	fresh = 30 * time.Second
-	// patience bounds the asking of all agents that one visitor wants to know of.
+	// patience bounds the checks of all agents for one visitor.
 	patience = 2 * time.Second
-	// atOnce bounds how many agents are asked at once for a visitor.
+	// atOnce bounds the concurrent checks for a visitor.
 	atOnce = 8
 )
 
-// State is how an agent is.
+// State is the state of an agent.
 type State string
 
 const (
 	Answers State = "answers"
 	Silent  State = "does not answer"
-	Unfit   State = "cannot be used" // a server answers, but not as the agent would
+	Unfit   State = "cannot be used" // a server answers, but not as the agent should
 	Unasked State = "not known yet"
 )
 
-// Health is what the bridge knows of an agent.
+// Health is the bridge's knowledge of an agent's state.
 type Health struct {
 	State   State
-	Message string    // for people: why, or what the agent is like
-	Asked   time.Time // zero: not yet
+	Message string    // for people: the reason, or a description of the agent
+	Asked   time.Time // zero if never
 	Took    time.Duration
 }
 
-// Checkups asks agents for their health, each at most once in fresh, however many visitors want to know: visitors cost
+// Checkups checks the health of agents, each at most once in fresh for all visitors together, so that visitors cost
 // agents nothing. Safe for concurrent use.
 type Checkups struct {
 	now   func() time.Time
@@ -46,20 +46,20 @@ type Checkups struct {
 	known map[string]*checkup
 }
 
-// checkup is the newest asking of an agent.
+// checkup is the newest check of an agent.
 type checkup struct {
-	agent Agent // another one, under the same name, is asked anew
+	agent Agent // a new agent with the same name is checked again
 	begun time.Time
 	found Health
 }
 
-// NewCheckups returns Checkups that have asked no agent yet.
+// NewCheckups returns Checkups without any results.
 func NewCheckups() *Checkups { return &Checkups{now: time.Now, known: map[string]*checkup{}} }
 
-// Of returns the health of agents, by their names. It waits for those that have to be asked, at most for patience; one
-// that another visitor has just asked for is shown as it was.
+// Of returns the health of agents by name. It waits for necessary checks, at most for patience. For an agent that
+// another visitor is checking, it returns the previous result.
 func (h *Checkups) Of(ctx context.Context, agents map[string]Agent) map[string]Health {
-	// A visitor that leaves has asked all the same.
+	// The checks continue if the visitor leaves.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer stop()
 	var asking errgroup.Group
@@ -76,11 +76,11 @@ func (h *Checkups) Of(ctx context.Context, agents map[string]Agent) map[string]H
 			return nil
 		})
 	}
-	_ = asking.Wait() // none of them fails
+	_ = asking.Wait() // none of them returns an error
 	return h.found(agents)
 }
 
-// due are the agents to ask now. They count as asked from here on.
+// due returns the agents to check now, and marks them as checked.
 func (h *Checkups) due(agents map[string]Agent) (list []*checkup) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -109,7 +109,7 @@ func (h *Checkups) found(agents map[string]Agent) map[string]Health {
 	return all
 }
 
-// ask asks an agent as doctor does, once.
+// ask checks an agent once, as doctor does.
 func ask(ctx context.Context, agent Agent) Health {
 	b, _, err := agent.Backend(ctx)
 	if err != nil {
@@ -130,7 +130,7 @@ func ask(ctx context.Context, agent Agent) Health {
 	return Health{State: Answers, Message: about.Profile()}
 }
 
-// silent words the failure for callers that may use the agent.
+// silent describes the failure for callers that may use the agent.
 func silent(ctx context.Context, err error) Health {
 	if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
 		return Health{State: Silent, Message: "It did not answer within " + patience.String() + "."}

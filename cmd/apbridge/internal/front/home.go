@@ -9,16 +9,16 @@ import (
 	"github.com/apbridge/apbridge/adapter/page"
 )
 
-// homeBody is what / shows.
+// homeBody has the data of the page /.
 type homeBody struct {
 	standing
 	Agents    []listed
-	First     *adapter.Snippet // nil: there is no program
+	First     *adapter.Snippet // nil for none
 	Speaks    []string
 	Documents []adapter.Document
 }
 
-// serveHome answers a browser with a page and any other client with JSON, which says the same.
+// serveHome answers a browser with a page and other clients with equivalent JSON.
 func (f *front) serveHome(w http.ResponseWriter, r *http.Request) {
 	b := homeBody{standing: f.standing(r), Agents: f.agents(r), Documents: f.Dialects.Documents()}
 	if !page.Wanted(r.Header) {
@@ -30,7 +30,7 @@ func (f *front) serveHome(w http.ResponseWriter, r *http.Request) {
 	f.answer(w, r, f.home, page.View{Title: "apbridge", Here: "./", Body: b})
 }
 
-// homeJSON is what / says to programs.
+// homeJSON is the JSON of /.
 type homeJSON struct {
 	Name    string            `json:"name"`
 	Version string            `json:"version"`

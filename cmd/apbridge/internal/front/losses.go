@@ -6,21 +6,21 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// losses are what agents that speak a dialect are told of clients' requests.
+// losses are the losses with agents of one dialect.
 type losses struct {
 	Dialect string
-	Agents  []string // of those the caller is shown, the ones that speak it
+	Agents  []string // those of them that the caller may see
 	Clients []clientLosses
 }
 
-// clientLosses are the fields of the requests of clients that speak a dialect.
+// clientLosses are the losses of clients of one dialect.
 type clientLosses struct {
 	Dialect string
-	Lost    []mapping.LossRow // what an agent is not told, and then what it is told approximately
+	Lost    []mapping.LossRow // dropped fields, followed by approximated ones
 	Exact   []mapping.LossRow
 }
 
-// lossesOf is the loss table by the dialects of agents. Those of the agents that the caller is shown come first.
+// lossesOf groups the loss table by the dialects of agents. Those of the visible agents are first.
 func lossesOf(table []mapping.LossRow, agents []listed) (list []*losses) {
 	for _, row := range table {
 		l := in(&list, func(l *losses) bool { return l.Dialect == row.To }, func() *losses { return &losses{Dialect: row.To, Agents: speakers(agents, row.To)} })
@@ -58,7 +58,7 @@ func speakers(agents []listed, dialect string) (names []string) {
 	return names
 }
 
-// in is the element of a list that is looked for, which is added where it is missing.
+// in returns the element of a list for which is returns true, and adds one if necessary.
 func in[T any](list *[]*T, is func(*T) bool, make func() *T) *T {
 	if i := slices.IndexFunc(*list, is); i >= 0 {
 		return (*list)[i]

@@ -9,14 +9,14 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// document is what an OpenAPI document says of its routes, in its order.
+// document has the routes of an OpenAPI document, in order.
 type document struct {
 	Name, Path, About string
-	perAgent          string // below which its routes are found for one agent, with "{agent}" for the name; "": nowhere
+	perAgent          string // path prefix of its routes for one agent, with "{agent}" for the name, or ""
 	Groups            []*group
 }
 
-// group are the routes of one tag.
+// group has the routes of one tag.
 type group struct {
 	Tag    string
 	Routes []route
@@ -25,13 +25,13 @@ type group struct {
 // route is one operation.
 type route struct {
 	Method, Path, Does string
-	query              string          // an example of one, with its question mark
-	body               json.RawMessage // an example of one; nil: none is sent
+	query              string          // an example query with its question mark
+	body               json.RawMessage // an example body, or nil
 	form               bool            // the body is a form with a file
-	streams, socket    bool            // the answer is an event stream, or a WebSocket
+	streams, socket    bool            // the response is an event stream, or a WebSocket
 }
 
-// operation is what is read of one.
+// operation is the part of an operation that is read.
 type operation struct {
 	Summary     string
 	Tags        []string
@@ -42,13 +42,13 @@ type operation struct {
 	Responses map[string]struct{ Content map[string]struct{} }
 }
 
-// agentPart stands for the name of an agent in the URL of a server.
+// agentPart is replaced by an agent's name in the URL of a server.
 const agentPart = "{agent}"
 
-// below is the path below which the routes are found for an agent; "": they are in one place alone.
+// below returns the path prefix of the routes for an agent, or "" if there is none.
 func (d document) below(agent string) string { return strings.ReplaceAll(d.perAgent, agentPart, agent) }
 
-// PerAgent returns the path for any agent, with NAME for its name.
+// PerAgent returns the path prefix with NAME for the agent.
 func (d document) PerAgent() string { return d.below("NAME") }
 
 func readRoutes(d adapter.Document) (document, error) {
@@ -119,7 +119,7 @@ func queryOf(o operation) string {
 	return "?" + strings.Join(parts, "&")
 }
 
-// example is a command that asks the route. What its path names are variables of the shell.
+// example returns a command line for the route. The variables of its path are shell variables.
 func (r route) example(a adapter.SnippetParams, base string) string {
 	at := inDoubleQuotes(base + r.Path + r.query)
 	if r.socket {
@@ -146,7 +146,7 @@ func (r route) example(a adapter.SnippetParams, base string) string {
 	return strings.Join(words, " ")
 }
 
-// inDoubleQuotes is a URL as a word of the shell, with its {names} as variables.
+// inDoubleQuotes quotes a URL for the shell, with its {names} as variables.
 func inDoubleQuotes(url string) string {
 	if plainWord(url) {
 		return url

@@ -2,5 +2,5 @@ package front
 
 import "github.com/apbridge/apbridge/mapping"
 
-// sentence is what callers are told of an error.
+// sentence returns an error's text for callers.
 func sentence(err error) string { return mapping.Classify(err).Message }

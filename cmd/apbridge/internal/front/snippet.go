@@ -8,13 +8,13 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// placeholder stands for an agent that the caller is not told of.
+// placeholder stands for an agent that the caller may not see.
 const placeholder = "AGENT"
 
-// words are what a program says to the agent.
+// words is the input in example programs.
 const words = "hi"
 
-// asked is the run that programs to copy ask for, by the first of the agents that the caller is shown.
+// asked returns the parameters of example programs, for the first visible agent.
 func asked(s standing, agents []listed) adapter.SnippetParams {
 	message := new(rawjson.Writer).Open('{').Key("role").Text("user").Key("content").Text(words).Close('}').Bytes
 	a := adapter.SnippetParams{URL: s.URL, Agent: placeholder, Keys: s.Keys, Words: words}
@@ -25,7 +25,7 @@ func asked(s standing, agents []listed) adapter.SnippetParams {
 	return a
 }
 
-// snippets are the programs of all dialects, in the order of their documents.
+// snippets returns the programs of all dialects, in the order of their documents.
 func (f *front) snippets(a adapter.SnippetParams) (list []adapter.Snippet) {
 	for _, p := range slices.Backward(f.Dialects.Programs(a)) {
 		list = append(list, p.Snippets...)
@@ -33,7 +33,7 @@ func (f *front) snippets(a adapter.SnippetParams) (list []adapter.Snippet) {
 	return list
 }
 
-// first is the program that is shown first; nil where there is none.
+// first returns the program that is shown first, or nil.
 func (f *front) first(a adapter.SnippetParams) *adapter.Snippet {
 	if all := f.snippets(a); len(all) > 0 {
 		return &all[0]
@@ -41,7 +41,7 @@ func (f *front) first(a adapter.SnippetParams) *adapter.Snippet {
 	return nil
 }
 
-// said is what each dialect says of itself by one of its fields, in the order of their documents.
+// said returns one text field of each dialect, in the order of their documents.
 func (f *front) said(field func(adapter.Dialect) string) (list []string) {
 	for _, d := range slices.Backward(f.Dialects) {
 		if text := field(d); text != "" {
@@ -51,5 +51,5 @@ func (f *front) said(field func(adapter.Dialect) string) (list []string) {
 	return list
 }
 
-// plainWord reports whether a word is the same for the shell without quotes.
+// plainWord reports whether a word needs no quotes in a shell.
 func plainWord(text string) bool { return adapter.InShell(text) == text }

@@ -1,5 +1,5 @@
-// Package junit is the XML form of test results that CI servers read, as far as all of them do (the schema of Apache
-// Ant's junit task). The reports of bench and conformance use it. It opens no file.
+// Package junit writes test results in the XML form of CI servers, as far as all of them support it (the schema of
+// Apache Ant's junit task). The reports of bench and conformance use it. It opens no file.
 package junit
 
 import (
@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// Suite is one list of cases. Write counts them.
+// Suite is a list of cases. Write counts them.
 type Suite struct {
 	Name  string
 	Began time.Time
-	// Took is how long it took altogether; 0: it is not said.
+	// Took is the total duration; 0 if unknown.
 	Took  time.Duration
 	Cases []Case
 }
 
-// Case is one result: passed, unless one of Failure, Error and Skipped says otherwise.
+// Case is one result. It passed unless Failure, Error or Skipped is set.
 type Case struct {
 	Class   string  `xml:"classname,attr"`
 	Name    string  `xml:"name,attr"`
@@ -29,7 +29,7 @@ type Case struct {
 	Out     string  `xml:"system-out,omitempty"`
 }
 
-// Why is one line, and what else there is to say.
+// Why is one line with optional details.
 type Why struct {
 	Message string `xml:"message,attr"`
 	Text    string `xml:",chardata"`
@@ -41,7 +41,7 @@ type Seconds float64
 // MarshalText implements encoding.TextMarshaler.
 func (s Seconds) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%.3f", float64(s)), nil }
 
-// suite is a Suite with what is counted of it.
+// suite is a Suite with its counts.
 type suite struct {
 	Name     string `xml:"name,attr"`
 	Tests    int    `xml:"tests,attr"`
@@ -53,7 +53,7 @@ type suite struct {
 	Cases    []Case `xml:"testcase"`
 }
 
-// Write writes the suites as one document. The error is the writer's.
+// Write writes the suites as one document. An error comes from w.
 func Write(w io.Writer, suites ...Suite) error {
 	var all struct {
 		XMLName xml.Name `xml:"testsuites"`

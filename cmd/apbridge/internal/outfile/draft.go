@@ -8,18 +8,18 @@ import (
 	"path/filepath"
 )
 
-// Draft is a file that is there whole or not at all: it is written under another name beside it. Not for concurrent
-// use.
+// Draft is a file that only appears when it is complete. It is written under another name in the same folder. Not for
+// concurrent use.
 type Draft struct {
-	Path string // where it is written
+	Path string // temporary path
 	name string
 }
 
-// ErrThere is why a file is not written over.
+// ErrThere means that the file exists already.
 var ErrThere = errors.New("it is there already")
 
-// NewDraft begins the file of a name, as an empty file that only its owner may read. A file of that name is refused
-// unless over is set: then it stays until Keep. Keep or Drop must follow; a process that dies first leaves
+// NewDraft creates an empty temporary file for name that only its owner may read. It refuses an existing file unless
+// over is set; then the file stays until Keep. The caller must call Keep or Drop. A process that dies first leaves
 // NAME.*.partial behind.
 func NewDraft(name string, over bool) (*Draft, error) {
 	if err := writable(name, over); err != nil {
@@ -52,7 +52,7 @@ func writable(name string, over bool) error {
 	return nil
 }
 
-// Keep gives what was written its name, and returns when that is on the disk.
+// Keep renames the file, and returns when it is on the disk.
 func (d *Draft) Keep() error {
 	f, err := os.OpenFile(d.Path, os.O_RDWR, 0)
 	if err != nil {
@@ -61,14 +61,14 @@ func (d *Draft) Keep() error {
 	if err := errors.Join(f.Sync(), f.Close(), os.Rename(d.Path, d.name)); err != nil {
 		return errors.Join(fmt.Errorf("%s could not be written: %w", d.name, err), d.Drop())
 	}
-	if folder, err := os.Open(filepath.Dir(d.name)); err == nil { // where a system cannot, a rename is as durable as it is there
+	if folder, err := os.Open(filepath.Dir(d.name)); err == nil { // some systems cannot sync a folder
 		_ = folder.Sync()
 		_ = folder.Close()
 	}
 	return nil
 }
 
-// Drop leaves everything as it was.
+// Drop removes the temporary file.
 func (d *Draft) Drop() error {
 	err := os.Remove(d.Path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,6 +1,5 @@
-// Package outfile opens the files that reports are written to, before the work that they report on. The commands use
-// it. A file that cannot be written is an error at once, and an earlier report stays until there is a new one: a file
-// is never half written.
+// Package outfile opens the files for reports before the work that they describe. The commands use it. So an unwritable
+// file is an error at once, and an earlier report stays until there is a new one. A file is never incomplete.
 package outfile
 
 import (
@@ -10,13 +9,13 @@ import (
 	"os"
 )
 
-// File is where a report will be written. Not for concurrent use.
+// File is the file of a future report. Not for concurrent use.
 type File struct {
 	*os.File
-	fresh bool // it was not there
+	fresh bool // it did not exist
 }
 
-// Open opens a file for a report, and makes it where it is not there.
+// Open opens a file for a report, and creates it if necessary.
 func Open(name string) (*File, error) {
 	_, err := os.Stat(name)
 	fresh := errors.Is(err, fs.ErrNotExist)
@@ -27,15 +26,15 @@ func Open(name string) (*File, error) {
 	return &File{File: f, fresh: fresh}, nil
 }
 
-// Begin empties a file that something is written to from now on.
+// Begin truncates a file before writing to it.
 func (f *File) Begin() error {
 	if at, err := f.Stat(); err != nil || !at.Mode().IsRegular() {
-		return err // a pipe or a terminal has nothing to empty
+		return err // a pipe or a terminal cannot be truncated
 	}
 	return f.Truncate(0)
 }
 
-// Drop leaves everything as it was.
+// Drop restores the situation before Open.
 func (f *File) Drop() error {
 	err := f.Close()
 	if f.fresh {

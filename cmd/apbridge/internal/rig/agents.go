@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// FilePlay returns a run of a graph that thinks and then writes the files.
+// FilePlay returns a run of a graph that thinks and then writes files.
 func FilePlay(messages []json.RawMessage, made, state any) adaptertest.ThreadPlay {
 	text := func(v any) string { b, _ := json.Marshal(v); return string(b) }
 	thought := `{"id":"run-1","type":"ai","content":"I think."}`
@@ -39,18 +39,18 @@ func FaultyStep(kind adaptertest.Kind, f adaptertest.Fault) func() adaptertest.P
 	}
 }
 
-// AsThreads has an agent called as a thread/run agent.
+// AsThreads configures an agent as a thread/run agent.
 func AsThreads(a *config.Agent) { a.Dialect = "threadrun" }
 
-// StartRoute is where an agent is asked for a run with a stream.
+// StartRoute is an agent's route for starting a run with a stream.
 const StartRoute = "POST /threads/{t}/runs/stream"
 
-// AgentsAt returns one task/step agent at url, by its name.
+// AgentsAt returns one task/step agent at url, by name.
 func AgentsAt(url string) map[string]config.Agent {
 	return map[string]config.Agent{"agent": AgentAt(url, func(a *config.Agent) { a.Dialect = "taskstep" })}
 }
 
-// EitherKind returns an agent of each kind, by a name for subtests.
+// EitherKind returns an agent of each kind, by name for subtests.
 func EitherKind() map[string]func() adaptertest.Peer {
 	return map[string]func() adaptertest.Peer{
 		"step agent": func() adaptertest.Peer { return adaptertest.NewStepAgent(adaptertest.Plain) },

@@ -24,14 +24,14 @@ type Answer struct {
 	Body   []byte
 }
 
-// PlainClient opens a connection for each request, so that no test waits for another one's. It shows redirects, and
-// follows none.
+// PlainClient opens a connection for each request, so that tests do not wait for each other. It does not follow
+// redirects.
 var PlainClient = &http.Client{
 	Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// Do sends a request; a body that is not empty is JSON unless headers, given as name and value in turns, say otherwise.
+// Do sends a request. A non-empty body is JSON unless headers, alternating names and values, have another type.
 func (b *Bridge) Do(method, path, body string, headers ...string) Answer {
 	b.T.Helper()
 	a, err := b.Try(context.Background(), method, path, body, headers...)
@@ -41,7 +41,7 @@ func (b *Bridge) Do(method, path, body string, headers ...string) Answer {
 	return a
 }
 
-// Try is Do that returns the error of a request without an answer.
+// Try is Do, but returns the error of a request without an answer.
 func (b *Bridge) Try(ctx context.Context, method, path, body string, headers ...string) (Answer, error) {
 	req, err := b.request(ctx, method, path, body, headers...)
 	if err != nil {
@@ -59,7 +59,7 @@ func (b *Bridge) Try(ctx context.Context, method, path, body string, headers ...
 	return Answer{T: b.T, Name: method + " " + path, Status: res.StatusCode, Header: res.Header, Body: raw}, err
 }
 
-// readBody reads an answer, which is compressed where the request asked for that itself.
+// readBody reads an answer, which is compressed if the request asked for that.
 func readBody(res *http.Response) ([]byte, error) {
 	if res.Header.Get("Content-Encoding") != "gzip" {
 		return io.ReadAll(res.Body)
@@ -96,7 +96,7 @@ func (b *Bridge) Get(path string) Answer { b.T.Helper(); return b.Do("GET", path
 // Post is Do with POST.
 func (b *Bridge) Post(path, body string) Answer { b.T.Helper(); return b.Do("POST", path, body) }
 
-// OK fails the test unless the request was answered with 2xx.
+// OK fails the test unless the status is 2xx.
 func (a Answer) OK() Answer {
 	a.T.Helper()
 	if a.Status/100 != 2 {
@@ -105,7 +105,7 @@ func (a Answer) OK() Answer {
 	return a
 }
 
-// Is fails the test unless the status is as given.
+// Is fails the test unless the answer has the status.
 func (a Answer) Is(status int) Answer {
 	a.T.Helper()
 	if a.Status != status {
@@ -114,7 +114,7 @@ func (a Answer) Is(status int) Answer {
 	return a
 }
 
-// Want fails the test, and goes on, for an answer that has another status or does not hold all texts.
+// Want reports an error, and continues, if the answer has another status or lacks one of the texts.
 func (a Answer) Want(t *testing.T, status int, texts ...string) Answer {
 	t.Helper()
 	for _, text := range texts {
@@ -130,7 +130,7 @@ func (a Answer) Want(t *testing.T, status int, texts ...string) Answer {
 
 func (a Answer) String() string { return string(a.Body) }
 
-// Member is At as text: a string as it is, anything else as JSON. It is empty where the answer is no JSON.
+// Member is At as text: a string unchanged, anything else as JSON. It is "" if the answer is not JSON.
 func (a Answer) Member(path string) string {
 	var v any
 	if json.Unmarshal(a.Body, &v) != nil {
@@ -144,7 +144,7 @@ func (a Answer) Member(path string) string {
 	return string(b)
 }
 
-// At returns the value at a path like "messages.0.content"; nil for nothing.
+// At returns the value at a path like "messages.0.content", or nil.
 func (a Answer) At(path string) any {
 	a.T.Helper()
 	var v any
@@ -154,7 +154,7 @@ func (a Answer) At(path string) any {
 	return Dig(v, path)
 }
 
-// TextOf is v where that is a string, and empty where it is not.
+// TextOf returns v if it is a string, or else "".
 func TextOf(v any) string { s, _ := v.(string); return s }
 
 // Text is At for strings.
@@ -174,7 +174,7 @@ func (a Answer) List(path string) []any {
 	return list
 }
 
-// Dig returns the value at a path in a decoded JSON value; nil for nothing.
+// Dig returns the value at a path in decoded JSON, or nil.
 func Dig(v any, path string) any {
 	if path == "" {
 		return v
@@ -208,14 +208,14 @@ func Pluck(list []any, path string) []any {
 // Frame is one frame of an event stream.
 type Frame struct{ ID, Event, Data string }
 
-// At returns the value at a path in the frame's data; nil for nothing.
+// At returns the value at a path in the frame's data, or nil.
 func (f Frame) At(path string) any {
 	var v any
 	_ = json.Unmarshal([]byte(f.Data), &v)
 	return Dig(v, path)
 }
 
-// ReadFrames reads an event stream by the HTML Standard, up to its end or the nth frame where n is above 0.
+// ReadFrames reads an event stream according to the HTML Standard, to its end or, if n is positive, to the nth frame.
 func ReadFrames(r io.Reader, n int) ([]Frame, error) {
 	var list []Frame
 	var f Frame
@@ -250,7 +250,7 @@ type lineReader struct {
 	buf []byte
 }
 
-// NewLineReader reads a stream line by line as its pieces come.
+// NewLineReader returns a reader of a stream's lines as they arrive.
 func NewLineReader(r io.Reader) *lineReader { return &lineReader{r: r} }
 
 // Next returns the next line, or the error that ended the stream.
@@ -269,7 +269,7 @@ func (l *lineReader) Next() (string, error) {
 	}
 }
 
-// Stream reads a whole event stream, or its first n frames and then leaves.
+// Stream reads a whole event stream, or its first n frames and then disconnects.
 func (b *Bridge) Stream(method, path, body string, n int, headers ...string) (Answer, []Frame) {
 	b.T.Helper()
 	a, frames, err := b.TryStream(method, path, body, n, headers...)
@@ -279,7 +279,7 @@ func (b *Bridge) Stream(method, path, body string, n int, headers ...string) (An
 	return a, frames
 }
 
-// TryStream is Stream, but returns an error when the stream broke.
+// TryStream is Stream, but returns an error if the stream broke.
 func (b *Bridge) TryStream(method, path, body string, n int, headers ...string) (Answer, []Frame, error) {
 	b.T.Helper()
 	ctx, leave := context.WithTimeout(context.Background(), time.Minute)
@@ -314,7 +314,7 @@ func LastFrame(t *testing.T, frames []Frame, event string) Frame {
 	return Frame{}
 }
 
-// EventNames returns the names of the frames' events, in a line.
+// EventNames returns the names of the frames' events on one line.
 func EventNames(frames []Frame) string {
 	var names []string
 	for _, f := range frames {
@@ -323,7 +323,7 @@ func EventNames(frames []Frame) string {
 	return strings.Join(names, " ")
 }
 
-// Upload sends a file as v1 clients do.
+// Upload uploads a file like v1 clients.
 func (b *Bridge) Upload(path, name, folder, content string) Answer {
 	b.T.Helper()
 	var form bytes.Buffer

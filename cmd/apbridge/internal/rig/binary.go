@@ -14,13 +14,13 @@ import (
 
 const program = "github.com/apbridge/apbridge/cmd/apbridge"
 
-// Binary returns the program, built once for all tests of this process. The package's TestMain is Main.
+// Binary returns the program, built once for all tests of this process. The package's TestMain must be Main.
 func Binary(t *testing.T) string { return built(t, plainBinary) }
 
-// Release returns the program as it is released: static and stripped. It is built once for all tests of this process.
+// Release returns the released form of the program, static and stripped, built once for all tests of this process.
 func Release(t *testing.T) string { return built(t, releaseBinary) }
 
-// failing is the program with fail points.
+// failing returns the program with fail points.
 func failing(t *testing.T) string { return built(t, failingBinary) }
 
 var (
@@ -40,13 +40,13 @@ func built(t *testing.T, make func() (string, error)) string {
 	return binary
 }
 
-// builds are the folders of the built programs, until Main removes them.
+// builds has the folders of the built programs, which Main removes.
 var builds struct {
 	sync.Mutex
 	folders []string
 }
 
-// Main is the TestMain of a package that starts bridges: it removes binaries and the template of databases after its
+// Main is the TestMain of packages that start bridges. It removes the programs and the template of databases after the
 // tests.
 func Main(m *testing.M) {
 	adaptertest.WaitTogether()
@@ -58,7 +58,7 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// build leaves the environment alone where it can: the packages are compiled already then.
+// build keeps the environment if possible, because the packages are compiled already then.
 func build(environ []string, flags ...string) (string, error) {
 	folder, err := os.MkdirTemp("", "apbridge-test")
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// Bridge is the whole program, in this process, on a free port and with a SQLite file of its own.
+// Bridge is the whole program in this process, on a free port and with its own database.
 type Bridge struct {
 	T    *testing.T
 	Cfg  *config.Config
@@ -30,11 +30,11 @@ type Bridge struct {
 	stop context.CancelFunc
 	done chan error
 	once *sync.Once
-	// Logs are the entries of a Configured bridge, at any level.
+	// Logs has the entries of a Configured bridge, at every level.
 	Logs *observer.ObservedLogs
-	// Judge holds every answer of the task/step face against its documents.
+	// Judge compares every answer of the task/step face with its documents.
 	Judge *Judge
-	// traces are the settings of one that was StartTraced.
+	// traces are the settings of a StartTraced bridge.
 	traces *trace.Settings
 }
 
@@ -48,19 +48,19 @@ func AgentAt(url string, change ...func(*config.Agent)) config.Agent {
 	return a
 }
 
-// InFront starts a bridge in front of one agent, called "agent", which is also the default one.
+// InFront starts a bridge for one agent, named "agent", which is also the default one.
 func InFront(t *testing.T, agent http.Handler, change ...func(*config.Agent)) *Bridge {
 	t.Helper()
 	return InFrontOf(t, adaptertest.Serve(t, agent).URL, change...)
 }
 
-// InFrontOf is InFront of an agent at url.
+// InFrontOf is InFront for an agent at url.
 func InFrontOf(t *testing.T, url string, change ...func(*config.Agent)) *Bridge {
 	t.Helper()
 	return StartBridge(t, ConfigFor(t, map[string]config.Agent{"agent": AgentAt(url, change...)}))
 }
 
-// ConfigFor returns a configuration as users have it, with a database of its own and a short grace.
+// ConfigFor returns a configuration like users', with its own database and a short grace period.
 func ConfigFor(t *testing.T, agents map[string]config.Agent) *config.Config {
 	t.Helper()
 	cfg := config.Default()
@@ -70,8 +70,8 @@ func ConfigFor(t *testing.T, agents map[string]config.Agent) *config.Config {
 	return cfg
 }
 
-// databaseOf is a new database with few connections to it: many tests hold a bridge each while they wait for their
-// parts, and the server has connections for all of them together.
+// databaseOf returns a new database with few connections: many waiting tests have a bridge each, and share the
+// connections of one server.
 func databaseOf(t *testing.T) string {
 	t.Helper()
 	dsn := blank.DSN(t)
@@ -93,7 +93,7 @@ func StartLogging(t *testing.T, cfg *config.Config, log *zap.Logger) *Bridge {
 	return start(t, cfg, bridge.Dialects(), nil, log)
 }
 
-// StartSpeaking is StartBridge with other dialects than the program's own.
+// StartSpeaking is StartBridge with other dialects.
 func StartSpeaking(t *testing.T, cfg *config.Config, dialects adapter.Dialects) *Bridge {
 	t.Helper()
 	return start(t, cfg, dialects, nil, zap.NewNop())
@@ -123,7 +123,8 @@ func (b *Bridge) End() {
 	})
 }
 
-// Kill takes listener and database away at once: nothing is drained, ended or handed over, as when the process dies.
+// Kill removes listener and database at once, without draining, ending or handing over anything, as when the process
+// dies.
 func (b *Bridge) Kill() {
 	b.once.Do(func() {
 		_ = b.app.Close()
@@ -133,13 +134,13 @@ func (b *Bridge) Kill() {
 	})
 }
 
-// Again starts the program on the file of a bridge that was ended or killed.
+// Again starts the program with the database of a bridge that was ended or killed.
 func (b *Bridge) Again() *Bridge {
 	b.T.Helper()
 	return start(b.T, b.Cfg, bridge.Dialects(), b.traces, zap.NewNop())
 }
 
-// Lockstep, Free and Whole set how v1 clients pull an agent's steps.
+// Lockstep, Free and Whole set the stepping mode of an agent.
 func Lockstep(a *config.Agent) { a.Stepping.Mode = "lockstep" }
 func Free(a *config.Agent)     { a.Stepping.Mode = "free" }
 func Whole(a *config.Agent)    { a.Stepping.Mode = "run" }
@@ -162,13 +163,13 @@ func Root(t testing.TB) string {
 	}
 }
 
-// Eventually calls the condition until it holds.
+// Eventually waits until the condition holds.
 func Eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	Within(t, adaptertest.Patience, what, holds)
 }
 
-// Within is Eventually with another patience.
+// Within is Eventually with another timeout.
 func Within(t *testing.T, patience time.Duration, what string, holds func() bool) {
 	t.Helper()
 	tick, late := time.NewTicker(5*time.Millisecond), time.After(patience)
@@ -182,7 +183,7 @@ func Within(t *testing.T, patience time.Duration, what string, holds func() bool
 	}
 }
 
-// Says reports whether text has all of the words.
+// Says reports whether text contains all of the words.
 func Says(text string, words ...string) bool {
 	for _, w := range words {
 		if !strings.Contains(text, w) {
@@ -198,13 +199,13 @@ func (b *Bridge) Begin(at, more string) string {
 	return at + "/runs/" + b.Post(at+"/runs", `{"assistant_id":"agent",`+more+SaysHi+`}`).OK().Text("run_id")
 }
 
-// Thread makes a thread and returns its path.
+// Thread creates a thread and returns its path.
 func (b *Bridge) Thread() string {
 	b.T.Helper()
 	return "/threads/" + b.Post("/threads", `{}`).OK().Text("thread_id")
 }
 
-// Expect fails the test unless the text at a member of what a path answers is as wanted.
+// Expect fails the test unless a member of the answer for a path is the wanted text.
 func (b *Bridge) Expect(path, member, want string) {
 	b.T.Helper()
 	if got := b.Get(path).OK(); got.At(member) != want {

@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// IsJSON reports whether the header names JSON, with a charset or without.
+// IsJSON reports whether the Content-Type is JSON, with or without a charset.
 func IsJSON(h http.Header) bool {
 	media, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	return err == nil && media == "application/json"
 }
 
-// Call makes one request with JSON and returns its answer, which has to be 200 or 204.
+// Call sends one request with JSON and returns its answer, which must have status 200 or 204.
 func Call(ctx context.Context, c *http.Client, method, url, body string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
@@ -31,7 +31,7 @@ func Call(ctx context.Context, c *http.Client, method, url, body string) ([]byte
 	return io.ReadAll(res.Body)
 }
 
-// Send refuses any status but 200 and 204.
+// Send returns an error for any status except 200 and 204.
 func Send(c *http.Client, req *http.Request, contentType string) (*http.Response, error) {
 	req.Header.Set("Content-Type", contentType)
 	res, err := c.Do(req)
@@ -46,7 +46,7 @@ func Send(c *http.Client, req *http.Request, contentType string) (*http.Response
 	return res, nil
 }
 
-// Between returns the text between two marks; it fails where one is missing.
+// Between returns the text between two marks. It fails if one is missing.
 func Between(b []byte, from, to string) (string, error) {
 	_, rest, ok := bytes.Cut(b, []byte(from))
 	found, _, end := bytes.Cut(rest, []byte(to))
@@ -62,7 +62,7 @@ func InstantText(w http.ResponseWriter, body string) {
 	io.WriteString(w, body)
 }
 
-// Status returns the status that a GET of url is answered with.
+// Status returns the status of a GET of url.
 func Status(t *testing.T, url string) int {
 	t.Helper()
 	res, err := http.Get(url)

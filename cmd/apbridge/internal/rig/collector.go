@@ -20,17 +20,17 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Collector takes spans by OTLP over HTTP. Safe for concurrent use.
+// Collector receives spans by OTLP over HTTP. Safe for concurrent use.
 type Collector struct {
 	URL string
 
 	mu       sync.Mutex
 	spans    []Span
 	resource map[string]string // of the newest batch
-	header   http.Header       // of it
+	header   http.Header       // of the newest batch
 }
 
-// Span is a span as a collector got it, with its attributes as text.
+// Span is a received span, with its attributes as text.
 type Span struct {
 	*tracepb.Span
 	Has map[string]string
@@ -44,7 +44,7 @@ func NewCollector(t *testing.T) *Collector {
 	return c
 }
 
-// ServeHTTP takes what is posted for traces, and nothing else.
+// ServeHTTP accepts traces and nothing else.
 func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var batch tracepb.TracesData
 	raw, err := plain(r)
@@ -97,7 +97,7 @@ func texts(list []*commonpb.KeyValue) map[string]string {
 	return all
 }
 
-// Spans returns the wanted ones of the spans that came so far; all with nil.
+// Spans returns the received spans for which wanted returns true, or all for nil.
 func (c *Collector) Spans(wanted func(Span) bool) (list []Span) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,14 +109,14 @@ func (c *Collector) Spans(wanted func(Span) bool) (list []Span) {
 	return list
 }
 
-// Of returns the resource of the newest batch, and the header it came with.
+// Of returns the resource of the newest batch, and its header.
 func (c *Collector) Of() (resource map[string]string, header http.Header) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.resource, c.header
 }
 
-// Await waits for the first span of that name and returns it. About is a value that one of its attributes has; "": any.
+// Await waits for the first span with a name and returns it. about is a value of one of its attributes; "" means any.
 func (c *Collector) Await(t *testing.T, name, about string) (found Span) {
 	t.Helper()
 	Eventually(t, "a span "+name+" of "+about, func() bool {
@@ -138,20 +138,20 @@ func (s Span) says(value string) bool {
 	return false
 }
 
-// Trace, ID and Parent are in the form of traceparent.
+// Trace, ID and Parent return ids in the form of traceparent.
 func (s Span) Trace() string  { return hex.EncodeToString(s.GetTraceId()) }
 func (s Span) ID() string     { return hex.EncodeToString(s.GetSpanId()) }
 func (s Span) Parent() string { return hex.EncodeToString(s.GetParentSpanId()) }
 
-// TraceParent returns the header of a call that is made below the span.
+// TraceParent returns the header of a call below the span.
 func (s Span) TraceParent() string { return "00-" + s.Trace() + "-" + s.ID() + "-01" }
 
-// Happened reports whether an event of that name is in the span.
+// Happened reports whether the span has an event with a name.
 func (s Span) Happened(name string) bool {
 	return slices.ContainsFunc(s.GetEvents(), func(e *tracepb.Span_Event) bool { return e.GetName() == name })
 }
 
-// Links returns the traces and spans that the span has links to.
+// Links returns the traces and spans of the span's links.
 func (s Span) Links() (list []string) {
 	for _, l := range s.GetLinks() {
 		list = append(list, hex.EncodeToString(l.GetTraceId())+"-"+hex.EncodeToString(l.GetSpanId()))
@@ -159,8 +159,8 @@ func (s Span) Links() (list []string) {
 	return list
 }
 
-// StartTraced starts a bridge that sends its spans to the collector, as soon as it has some. more are further variables
-// of its environment.
+// StartTraced starts a bridge that sends its spans to the collector without delay. more are further variables of its
+// environment.
 func StartTraced(t *testing.T, cfg *config.Config, c *Collector, log *zap.Logger, more ...string) *Bridge {
 	t.Helper()
 	traces, err := trace.Read(append([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_BSP_SCHEDULE_DELAY=5"}, more...))

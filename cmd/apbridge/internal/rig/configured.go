@@ -18,8 +18,9 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// Configured starts a bridge until the test ends. In text, $NAME is the URL of the agent of that name, and $DB the path
-// of a file for SQLite. Where text does not begin with a database, the bridge has one of the kind that tests run over.
+// Configured starts a bridge until the test ends. In text, $NAME is replaced by the URL of the agent with that name,
+// and $DB by the path of a SQLite file. If text does not begin with a database, the bridge has one of the kind that the
+// tests use.
 func Configured(t *testing.T, text string, agents map[string]http.Handler, environ ...string) *Bridge {
 	t.Helper()
 	folder := t.TempDir()
@@ -50,8 +51,8 @@ func Configured(t *testing.T, text string, agents map[string]http.Handler, envir
 	return b
 }
 
-// OneAgent and TwoKeys are configurations for Configured, of agents that Legacy has. TwoKeys are of two tenants; $ONLY
-// is for more about the second, and agents come below it.
+// OneAgent and TwoKeys are configurations for Configured with the agents of Legacy. TwoKeys has two tenants. $ONLY is
+// for more settings of the second, and agents follow below.
 const (
 	OneAgent = "\nagents: {a: {url: $A}}"
 	TwoKeys  = `
@@ -66,28 +67,28 @@ agents:
 	KeyB = "bob---0123456789abcdef"
 )
 
-// KeyEnviron has the keys that a configuration with KEY_A and KEY_B reads.
+// KeyEnviron has the keys for a configuration with KEY_A and KEY_B.
 var KeyEnviron = []string{"KEY_A=" + KeyA, "KEY_B=" + KeyB}
 
-// Legacy is the example of a task/step agent, as "a".
+// Legacy returns the example of a task/step agent, named "a".
 func Legacy() map[string]http.Handler {
 	return map[string]http.Handler{"a": legacyagent.Handler()}
 }
 
-// Wait makes a run of the default agent and returns the answer of its end.
+// Wait runs the default agent and returns the final answer.
 func (b *Bridge) Wait(input string, headers ...string) Answer {
 	b.T.Helper()
 	body, _ := json.Marshal(map[string]string{"input": input})
 	return b.Do("POST", "/runs/wait", string(body), headers...)
 }
 
-// On makes a run of the default agent on the thread at a path, and waits for its end.
+// On runs the default agent on the thread at a path, and waits for its end.
 func (b *Bridge) On(at, body string) Answer {
 	b.T.Helper()
 	return b.Post(at+"/runs/wait", body)
 }
 
-// Steps pulls steps of the task at a path until the last, at most n.
+// Steps requests steps of the task at a path until the last, at most n.
 func (b *Bridge) Steps(at string, n int) (all []Answer) {
 	b.T.Helper()
 	for range n {
@@ -99,7 +100,7 @@ func (b *Bridge) Steps(at string, n int) (all []Answer) {
 	return all
 }
 
-// FreeAddress returns a loopback address that was free a moment ago.
+// FreeAddress returns a loopback address that was just free.
 func FreeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// WithoutRequests removes the lines from a log that every request writes.
+// WithoutRequests removes the access log's lines from a log.
 func WithoutRequests(log string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(log) {
@@ -47,7 +47,7 @@ func (c *Console) String() string {
 	return c.text.String()
 }
 
-// Await returns the first submatch of pattern once it was printed.
+// Await returns the first submatch of pattern as soon as it was printed.
 func (c *Console) Await(t *testing.T, pattern string) string {
 	t.Helper()
 	want, late := regexp.MustCompile(pattern), time.After(time.Minute)

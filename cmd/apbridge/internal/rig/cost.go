@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Cost is what one request cost the process, its own client and agent included.
+// Cost is the cost of one request for the process, including its own client and agent.
 type Cost struct {
 	Allocated float64 // bytes
-	Live      float64 // bytes that a collection left, at most
+	Live      float64 // maximum bytes after a collection
 	Took      time.Duration
 }
 
-// MeasureUntil measures up to three times, until the cost fits: a collection that comes late on a busy machine has more
-// live meanwhile, and after one what pools held is allocated anew. What costs too much does so each time.
+// MeasureUntil measures up to three times, until the cost fits. A late collection on a busy machine counts more live
+// memory, and after a collection pooled memory is allocated again. Code that costs too much does so each time.
 func MeasureUntil(fits func(Cost) bool, what func()) (c Cost) {
 	for range 3 {
 		if c = Measure(what); fits(c) {
@@ -24,8 +24,7 @@ func MeasureUntil(fits func(Cost) bool, what func()) (c Cost) {
 	return c
 }
 
-// Measure calls a function and returns what that cost. It is not for parallel tests: the counts are those of the whole
-// process.
+// Measure calls a function and returns its cost. It is not for parallel tests, because it measures the whole process.
 func Measure(what func()) Cost {
 	runtime.GC()
 	var before, after runtime.MemStats

@@ -1,5 +1,4 @@
-// Package rig starts and asks bridges for the tests of the whole program: a bridge in this process (Bridge), one in a
-// process of its own (Process), and one that dies and comes again over the same database (Killable), with the agents
-// that they stand in front of. Bridges run as users run them, with synchronous full, unless storetest.Flushing says
-// otherwise. Nothing that is built imports it.
+// Package rig starts bridges for tests of the whole program and sends them requests: a bridge in this process (Bridge),
+// one in a separate process (Process), and one that dies and restarts over the same database (Killable), with their
+// agents. Bridges run as for users, with synchronous full, unless storetest.Flushing is set. Only tests import it.
 package rig

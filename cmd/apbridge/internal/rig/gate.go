@@ -12,40 +12,39 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 )
 
-// Gate stands in front of an agent and holds up the nth of the requests it watches until it is opened, or until the
-// client has left. The request is then done all the same.
+// Gate holds back the nth watched request to an agent until it is opened, or until the client has left. The request is
+// executed afterwards in either case.
 type Gate struct {
 	Agent   http.Handler
 	Watches func(*http.Request) bool
 	Nth     int
-	Flushes int // above 0: the answer is held up instead, after so many pieces
+	Flushes int // if positive, the answer is held back instead, after so many pieces
 
 	Mu      sync.Mutex
 	Seen    int
-	Reached chan struct{} // closed when the request is there
+	Reached chan struct{} // closed when the request has arrived
 	Passage chan struct{}
 }
 
-// StepPosts reports whether a request asks for a step; it is for NewGate.
+// StepPosts reports whether a request is for a step, for NewGate.
 func StepPosts(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/steps")
 }
 
-// RunPosts reports whether a request asks for a run; it is for NewGate.
+// RunPosts reports whether a request is for a run, for NewGate.
 func RunPosts(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/runs/stream")
 }
 
-// NewGate returns a gate that lets an agent's requests pass until the nth of those watched, which waits until the gate
-// is opened.
+// NewGate returns a gate before an agent. It holds back the nth watched request until it is opened.
 func NewGate(agent http.Handler, watches func(*http.Request) bool, nth int) *Gate {
 	return &Gate{Agent: agent, Watches: watches, Nth: nth, Reached: make(chan struct{}), Passage: make(chan struct{})}
 }
 
-// Open lets pass the request that waits and those that come later.
+// Open releases the held request and lets later ones pass.
 func (g *Gate) Open() { close(g.Passage) }
 
-// Await waits until the watched request is held up.
+// Await waits until the watched request is held back.
 func (g *Gate) Await(t *testing.T) {
 	t.Helper()
 	select {
@@ -73,8 +72,8 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.Agent.ServeHTTP(w, r)
 }
 
-// Gone returns a channel that is closed when the client has left. A server sees that only after it has read the body.
-// Uploads are left unread: they are sent as they are taken.
+// Gone returns a channel that is closed when the client has left, which a server only notices after reading the body.
+// Bodies of uploads are not read, because they are sent as they are read.
 func Gone(r *http.Request) <-chan struct{} {
 	if !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
 		body, _ := io.ReadAll(r.Body)

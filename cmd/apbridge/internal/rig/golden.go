@@ -12,7 +12,7 @@ import (
 // Update is set by -update.
 var Update = flag.Bool("update", false, "write the golden files anew")
 
-// CheckGolden compares an archive with its file, or writes the file anew.
+// CheckGolden compares an archive with its file, or rewrites the file.
 func CheckGolden(t *testing.T, file string, got *txtar.Archive) {
 	t.Helper()
 	if *Update {

@@ -22,24 +22,24 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// CrashPatience bounds each wait of a scene, on a busy machine: a process that died while it renewed its lease is
-// waited for until the lease is over, and some seconds more.
+// CrashPatience bounds each wait of a scene on a busy machine. After a process died during a renewal of its lease, the
+// wait lasts until the lease ends, and some seconds more.
 const CrashPatience = 3 * time.Minute
 
-// Killable is a bridge that dies at a point, and the ones that come after it over the same database, at the same
-// address. Safe for concurrent use.
+// Killable is a bridge that dies at a fail point, followed by bridges with the same database and address. Safe for
+// concurrent use.
 type Killable struct {
 	T       *testing.T
 	Dsn     string
 	agent   string
-	calls   *atomic.Int64 // connections that the agent has
+	calls   *atomic.Int64 // open connections of the agent
 	environ []string
 	Point   string // NAME#N; "" for none
-	Spared  int    // lives before the one that is to die
-	Trace   string // file that points are noted in, "" for none
-	Files   int    // that a process may have open; 0: as many as the system lets it
+	Spared  int    // processes before the one that is to die
+	Trace   string // file for the reached points, or ""
+	Files   int    // maximum number of open files; 0 for the system's
 	As      Setting
-	Found   func(dsn string) // looks at the record as the death has left it, before a power cut; the agent is called no more. nil: nothing
+	Found   func(dsn string) // examines the database after the death and before a power cut, when the agent is no longer called; may be nil
 	said    *Console
 
 	Mu    sync.Mutex
@@ -52,12 +52,12 @@ type Killable struct {
 type Life struct {
 	Cmd  *exec.Cmd
 	Said *Console
-	Gone chan struct{} // closed when the process is over
-	doom bool          // it was started with the point
-	URL  string        // once it serves
+	Gone chan struct{} // closed when the process has ended
+	doom bool          // it was started with the fail point
+	URL  string        // set once it serves
 }
 
-// Stopping reports whether the process has begun to stop, or is over.
+// Stopping reports whether the process is stopping or has ended.
 func (l *Life) Stopping() bool {
 	select {
 	case <-l.Gone:
@@ -67,7 +67,7 @@ func (l *Life) Stopping() bool {
 	}
 }
 
-// NewKillable returns a Killable whose process dies at point (NAME#N). No process is started before the first request.
+// NewKillable returns a Killable whose process dies at point (NAME#N). The first request starts a process.
 func NewKillable(t *testing.T, dsn string, agent http.Handler, point string, environ ...string) *Killable {
 	t.Helper()
 	d := &Killable{T: t, Dsn: dsn, environ: environ, Point: point, said: NewConsole()}
@@ -81,8 +81,8 @@ func NewKillable(t *testing.T, dsn string, agent http.Handler, point string, env
 	return d
 }
 
-// serveCounted starts an agent, and keeps how many connections it has. Those of a dead process are closed when all that
-// came over them was read and done.
+// serveCounted starts an agent, and counts its connections. Those of a dead process are closed after everything from
+// them was read and handled.
 func serveCounted(t *testing.T, agent http.Handler) (url string, open *atomic.Int64) {
 	srv, open := httptest.NewUnstartedServer(agent), new(atomic.Int64)
 	srv.Config.ConnState = func(_ net.Conn, state http.ConnState) {
@@ -98,14 +98,14 @@ func serveCounted(t *testing.T, agent http.Handler) (url string, open *atomic.In
 	return srv.URL, open
 }
 
-// Configure gives further variables to all processes that are started from now on.
+// Configure adds variables for all processes that are started from now on.
 func (d *Killable) Configure(environ ...string) {
 	d.Mu.Lock()
 	defer d.Mu.Unlock()
 	d.environ = append(d.environ[:len(d.environ):len(d.environ)], environ...)
 }
 
-// begin starts a process. doom: it is to die at the point.
+// begin starts a process. With doom, it is to die at the fail point.
 func (d *Killable) begin(doom bool) *Life {
 	d.T.Helper()
 	binary := failing(d.T)
@@ -136,7 +136,7 @@ func (d *Killable) begin(doom bool) *Life {
 	return l
 }
 
-// Serving returns a process that answers, and starts the next one where the last is over.
+// Serving returns a process that answers. It starts the next one if the last has ended.
 func (d *Killable) Serving() *Life {
 	d.Mu.Lock()
 	defer d.Mu.Unlock()
@@ -175,7 +175,7 @@ func (d *Killable) await(l *Life) bool {
 
 var servingAt = regexp.MustCompile(`"msg":"serving","url":"([^"]+)"`)
 
-// buried notes a process that is over; false: it did not die at its point. The lock is held.
+// buried records a process that has ended. It returns false if it did not die at its fail point. d.mu must be held.
 func (d *Killable) buried() bool {
 	l := d.Now
 	select {
@@ -190,13 +190,13 @@ func (d *Killable) buried() bool {
 	return true
 }
 
-// killed reports whether a process that is over died at its point.
+// killed reports whether an ended process died at its fail point.
 func (l *Life) killed() bool {
 	status, _ := l.Cmd.ProcessState.Sys().(syscall.WaitStatus)
 	return l.doom && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// bury does what a death at the point calls for, wherever it came. The lock is held.
+// bury does the work after a death at the fail point. d.mu must be held.
 func (d *Killable) bury() {
 	d.Died, d.Now = true, nil
 	if d.Found != nil {
@@ -209,7 +209,7 @@ func (d *Killable) bury() {
 	}
 }
 
-// Lapse ends the lease of a dead process, which would otherwise be waited for.
+// Lapse ends the lease of a dead process, to avoid waiting for it.
 func (d *Killable) Lapse() {
 	if !strings.HasPrefix(d.Dsn, "postgres") {
 		return
@@ -227,7 +227,7 @@ func (d *Killable) Lapse() {
 	}
 }
 
-// over is called when a connection broke. It waits for the end of that process.
+// over is called after a connection broke. It waits for the end of that process.
 func (d *Killable) over(l *Life) {
 	d.Mu.Lock()
 	defer d.Mu.Unlock()
@@ -240,10 +240,11 @@ func (d *Killable) over(l *Life) {
 	}
 }
 
-// End stops what runs with SIGTERM, so that the record can be read. What dies at the point meanwhile is dead too.
+// End stops the current process with SIGTERM, so that the database can be read. A process that dies at the fail point
+// while stopping counts as dead.
 func (d *Killable) End() { d.EndAfter(func(*Life) {}) }
 
-// EndAfter is End with something to be done when the process has been told, and before it is waited for.
+// EndAfter is End with a function that is called after the signal and before the wait.
 func (d *Killable) EndAfter(do func(*Life)) {
 	d.Mu.Lock()
 	defer d.Mu.Unlock()
@@ -269,7 +270,7 @@ func (d *Killable) EndAfter(do func(*Life)) {
 
 var longClient = &http.Client{Timeout: CrashPatience, Transport: &http.Transport{DisableKeepAlives: true}}
 
-// Try sends a request; false: the process died before it was answered.
+// Try sends a request. It returns false if the process died before the answer.
 func (d *Killable) Try(method, path, body string, headers ...string) (Answer, bool) {
 	l := d.Serving()
 	a, err := d.Send(l.URL+path, method, body, headers...)
@@ -279,7 +280,7 @@ func (d *Killable) Try(method, path, body string, headers ...string) (Answer, bo
 	return a, err == nil
 }
 
-// Send makes one request of a process; no answer is an error.
+// Send sends one request to a process. It returns an error without an answer.
 func (d *Killable) Send(url, method, body string, headers ...string) (Answer, error) {
 	req, err := http.NewRequest(method, url, strings.NewReader(body))
 	if err != nil {
@@ -292,7 +293,7 @@ func (d *Killable) Send(url, method, body string, headers ...string) (Answer, er
 		req.Header[http.CanonicalHeaderKey(headers[i])] = []string{headers[i+1]}
 	}
 	if strings.HasPrefix(req.Header.Get("Content-Type"), "multipart/") {
-		req.ContentLength = -1 // as for a file that is sent while it is read
+		req.ContentLength = -1 // like a file that is sent while it is read
 	}
 	res, err := longClient.Do(req)
 	if err != nil {
@@ -304,8 +305,8 @@ func (d *Killable) Send(url, method, body string, headers ...string) (Answer, er
 	return a, err
 }
 
-// Sure sends a request until it is answered, again and again with the same Idempotency-Key where one is given: what a
-// careful client does.
+// Sure sends a request until it is answered, always with the same Idempotency-Key if there is one, like a careful
+// client.
 func (d *Killable) Sure(method, path, body string, headers ...string) Answer {
 	d.T.Helper()
 	for {
@@ -315,17 +316,17 @@ func (d *Killable) Sure(method, path, body string, headers ...string) Answer {
 	}
 }
 
-// Get is Sure with GET, for a path that has to be there.
+// Get is Sure with GET, for a path that must exist.
 func (d *Killable) Get(path string) Answer { d.T.Helper(); return d.Sure("GET", path, "").OK() }
 
-// Keyed makes something once: every request for it has the same Idempotency-Key.
+// Keyed creates something once: every request for it has the same Idempotency-Key.
 func (d *Killable) Keyed(path, body, key string) Answer {
 	d.T.Helper()
 	return d.Sure("POST", path, body, "Idempotency-Key", key).OK()
 }
 
-// Either makes a request that has no key. After a death it checks whether the request was carried out, and repeats it
-// if not. It may be done or not, but not by halves.
+// Either sends a request without a key. After a death it checks whether the request was executed, and repeats it if
+// not. The request may be executed or not, but not partially.
 func (d *Killable) Either(done func() bool, method, path, body string) {
 	d.T.Helper()
 	for {
@@ -340,13 +341,13 @@ func (d *Killable) Either(done func() bool, method, path, body string) {
 	}
 }
 
-// follower reads the stream of a run over all lives of the bridge.
+// follower reads the stream of a run across all processes of the bridge.
 type follower struct {
 	Frames []Frame
 	Done   chan struct{}
 }
 
-// Follow reads a run's stream to its end, resuming after the last frame that came whenever it breaks.
+// Follow reads a run's stream to its end. It resumes a broken stream after the last frame.
 func (d *Killable) Follow(run string) *follower {
 	f := &follower{Done: make(chan struct{})}
 	go func() {
@@ -357,7 +358,7 @@ func (d *Killable) Follow(run string) *follower {
 	return f
 }
 
-// read reads one stream; true: the run has ended and there is nothing more of it.
+// read reads one stream. It returns true if the run has ended and the stream is complete.
 func (f *follower) read(d *Killable, run string) bool {
 	last := "-1"
 	if n := len(f.Frames); n > 0 {
@@ -388,11 +389,11 @@ func (f *follower) read(d *Killable, run string) bool {
 		return false
 	}
 	if len(list) > 0 {
-		return false // look whether there is more after its end
+		return false // check whether more follows its end
 	}
 	a, ok := d.Try("GET", run, "")
 	return ok && a.Text("status") != "running" && a.Text("status") != "pending"
 }
 
-// CrashThread is a thread whose id is known before it is made.
+// CrashThread is a thread with a fixed id.
 const CrashThread = "/threads/11111111-2222-4333-8444-555555555555"

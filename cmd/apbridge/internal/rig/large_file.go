@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// NewLargeTask makes a task and returns its URL.
+// NewLargeTask creates a task and returns its URL.
 func NewLargeTask(t *testing.T, c *http.Client, base string) string {
 	t.Helper()
 	made, err := Call(t.Context(), c, http.MethodPost, base+"/ap/v1/agent/tasks", `{"input":"hi"}`)
@@ -26,14 +26,14 @@ func NewLargeTask(t *testing.T, c *http.Client, base string) string {
 	return base + "/ap/v1/agent/tasks/" + id
 }
 
-// LargeFile returns a file of any size whose bytes look random and are the same each time.
+// LargeFile returns a file of any size with reproducible pseudorandom bytes.
 func LargeFile(size int64) io.Reader { return io.LimitReader(rand.NewChaCha8([32]byte{1}), size) }
 
-// LargeBoundary divides the forms that large files are sent in.
+// LargeBoundary is the boundary of forms with large files.
 const LargeBoundary = "a-boundary-that-is-in-no-file"
 
-// LargeForm returns a multipart body; folder "" leaves relative_path out, so that a reader of the stream does not know
-// the file's path before its end.
+// LargeForm returns a multipart body. If folder is "", it lacks relative_path, so that the file's path is only known at
+// the end of the stream.
 func LargeForm(folder string, size int64) (body io.Reader, length int64) {
 	head, tail := "", "\r\n--"+LargeBoundary+"--\r\n"
 	if folder != "" {
@@ -43,7 +43,7 @@ func LargeForm(folder string, size int64) (body io.Reader, length int64) {
 	return io.MultiReader(strings.NewReader(head), LargeFile(size), strings.NewReader(tail)), int64(len(head)) + size + int64(len(tail))
 }
 
-// UploadLarge uploads and returns the artifact's id.
+// UploadLarge uploads a large file and returns the artifact's id.
 func UploadLarge(t *testing.T, c *http.Client, task, folder string, size int64) string {
 	t.Helper()
 	body, length := LargeForm(folder, size)
@@ -68,7 +68,7 @@ func UploadLarge(t *testing.T, c *http.Client, task, folder string, size int64) 
 	return id
 }
 
-// DownloadLarge reads the file and compares every byte.
+// DownloadLarge downloads the file and compares every byte.
 func DownloadLarge(t *testing.T, c *http.Client, task, id string, size int64) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, task+"/artifacts/"+id, nil)

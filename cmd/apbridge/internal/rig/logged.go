@@ -8,8 +8,7 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// LogText returns all that a Configured bridge has logged, at every level, as a log of JSON has it: fields and causes
-// included.
+// LogText returns the whole log of a Configured bridge as JSON, with all levels, fields and causes.
 func (b *Bridge) LogText() string {
 	b.T.Helper()
 	var text strings.Builder
@@ -25,8 +24,8 @@ func (b *Bridge) LogText() string {
 	return text.String()
 }
 
-// LineWith returns the first line of a text that has a mark, plain or within bytes in Base64, as logs and JSON have
-// bytes; "": none has.
+// LineWith returns the first line of a text that contains a mark, plain or within Base64, the form of bytes in logs and
+// JSON, or "".
 func LineWith(text, mark string) string {
 	forms := append(inBase64(mark), mark)
 	for line := range strings.SplitSeq(text, "\n") {
@@ -39,12 +38,12 @@ func LineWith(text, mark string) string {
 	return ""
 }
 
-// inBase64 are the three texts of which one is in Base64 of whatever bytes have the mark somewhere.
+// inBase64 returns three texts, one of which is in the Base64 of any bytes that contain the mark.
 func inBase64(mark string) (forms []string) {
 	for before := range 3 {
 		form := base64.RawStdEncoding.EncodeToString(append(make([]byte, before), mark...))
 		if (before+len(mark))%3 != 0 {
-			form = form[:len(form)-1] // of what follows, too
+			form = form[:len(form)-1] // depends on the following byte
 		}
 		forms = append(forms, form[[]int{0, 2, 3}[before]:])
 	}

@@ -13,18 +13,17 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 )
 
-// MemoryGraph is a graph with a memory: a run says one, two, three after what stands in its thread, or at the
-// checkpoint it starts from; without input, what is left to be said there. Messages are joined by id, as add_messages
-// does.
+// MemoryGraph is a graph with a memory. A run says one, two, three after the messages in its thread, or at the
+// checkpoint at which it starts. Without input, it says the rest. Messages are merged by id, like add_messages does.
 type MemoryGraph struct {
 	*adaptertest.ThreadAgent
 	mu    sync.Mutex
 	heads map[string][]Utterance  // thread and checkpoint → messages
-	said  map[string]int          // thread and checkpoint → words said there, in the middle of a run
-	runs  map[string]runBeginning // by the bridge's id of a run
+	said  map[string]int          // thread and checkpoint → words said there, during a run
+	runs  map[string]runBeginning // by the bridge's id of the run
 }
 
-// runBeginning is what a run of the graph begins with: messages, and how many of its words have been said.
+// runBeginning is the start of a run: messages, and the number of its words that were said.
 type runBeginning struct {
 	Base, Given []Utterance
 	Said        int
@@ -72,7 +71,7 @@ func (g *MemoryGraph) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.ThreadAgent.ServeHTTP(w, r)
 }
 
-// started adds to a request for a run where it starts and what it is given.
+// started adds the start of a run and its input to a request.
 func (g *MemoryGraph) started(thread string, body []byte) []byte {
 	request, input := map[string]any{}, struct {
 		Input    struct{ Messages []Utterance }
@@ -94,7 +93,7 @@ func (g *MemoryGraph) started(thread string, body []byte) []byte {
 	return body
 }
 
-// updated joins a state update to the state.
+// updated merges a state update into the state.
 func (g *MemoryGraph) updated(thread string, body []byte) []byte {
 	var update struct {
 		Values struct{ Messages []Utterance }
@@ -104,8 +103,7 @@ func (g *MemoryGraph) updated(thread string, body []byte) []byte {
 	return body
 }
 
-// head reads a thread's messages, and notes them by their checkpoint: a fork starts from a checkpoint that was at the
-// head.
+// head returns a thread's messages, and stores them by their checkpoint, because a fork starts from a former head.
 func (g *MemoryGraph) head(thread string) []Utterance {
 	rec := httptest.NewRecorder()
 	g.ThreadAgent.ServeHTTP(rec, httptest.NewRequest("GET", "/threads/"+thread+"/state", nil))
@@ -120,7 +118,7 @@ func (g *MemoryGraph) head(thread string) []Utterance {
 	return state.Values.Messages
 }
 
-// joined appends messages, replacing those with the same id; what has none gets one.
+// joined appends messages and replaces those with the same id. A message without an id gets one.
 func joined(list, more []Utterance) []Utterance {
 	list = append([]Utterance{}, list...)
 next:
@@ -144,7 +142,7 @@ next:
 
 var memoryWords = [...]string{"one", "two", "three"}
 
-// next is what comes after so many words.
+// next returns the word after said words.
 func next(said int) string {
 	if said == len(memoryWords) {
 		return `[]`
@@ -152,7 +150,7 @@ func next(said int) string {
 	return `["` + memoryWords[said] + `"]`
 }
 
-// play is what a run does.
+// play returns the behaviour of a run.
 func (b runBeginning) play() adaptertest.ThreadPlay {
 	play := adaptertest.ThreadPlay{Frames: []string{
 		`metadata {"run_id":"{{run}}","attempt":1}`, "values " + b.values(b.Said, "{{run}}"), point(b.values(b.Said, "{{run}}"), b.Said, next(b.Said)),
@@ -166,7 +164,7 @@ func (b runBeginning) play() adaptertest.ThreadPlay {
 	return play
 }
 
-// values is the state when so many words have been said by the run.
+// values returns the state after said words of the run.
 func (b runBeginning) values(said int, run string) string {
 	at := joined(b.Base, b.Given)
 	for _, word := range memoryWords[b.Said:said] {

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// HistoryRoute is how an agent is asked for a thread's older checkpoints.
+// HistoryRoute is an agent's route for a thread's older checkpoints.
 const HistoryRoute = "POST /threads/{t}/history"
 
-// history answers with the one checkpoint, in the middle of a run or at its end, that a run and a step in the filter
-// name; without both it shows none.
+// history answers with the checkpoint of the run and step in the filter, during the run or at its end. Without both it
+// lists none.
 func (g *MemoryGraph) history(w http.ResponseWriter, thread string, body []byte) {
 	var ask struct {
 		Metadata struct {
@@ -30,10 +30,10 @@ func (g *MemoryGraph) history(w http.ResponseWriter, thread string, body []byte)
 	_, _ = io.WriteString(w, list)
 }
 
-// has reports whether the run made a checkpoint after so many words.
+// has reports whether the run created a checkpoint after said words.
 func (b runBeginning) has(said int) bool { return b.Said <= said && said <= len(memoryWords) }
 
-// begun is how a run of the thread began, by the graph's own id of it.
+// begun returns the start of a run by the graph's own id.
 func (g *MemoryGraph) begun(thread, id string) (runBeginning, bool) {
 	rec := httptest.NewRecorder()
 	g.ThreadAgent.ServeHTTP(rec, httptest.NewRequest("GET", "/threads/"+thread+"/runs", nil))
@@ -54,7 +54,7 @@ func (g *MemoryGraph) begun(thread, id string) (runBeginning, bool) {
 	return runBeginning{}, false
 }
 
-// pointOf is a checkpoint as history shows it; a run may start there from now on.
+// pointOf returns a checkpoint for history, at which a run may start from now on.
 func (g *MemoryGraph) pointOf(thread, id string, run runBeginning, said int) string {
 	name, values := fmt.Sprintf("%s@%d", id, said), run.values(said, id)
 	var at struct{ Messages []Utterance }

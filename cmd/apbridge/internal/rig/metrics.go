@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Metric returns the lines of one name in /metrics, sorted, without the name itself.
+// Metric returns the sorted lines of one name in /metrics, without the name.
 func (b *Bridge) Metric(name string) []string {
 	b.T.Helper()
 	var lines []string

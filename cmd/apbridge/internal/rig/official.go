@@ -17,8 +17,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// official are the documents of the task/step family: that of v1, and that of the Topic RFC. They are read once; nil
-// where APBRIDGE_SPECS does not lead to them.
+// official has the documents of the task/step family: that of v1, and that of the Topic RFC. They are read once. It is
+// nil unless APBRIDGE_SPECS leads to them.
 var official = sync.OnceValues(func() (*OfficialSpecs, error) {
 	folder := os.Getenv("APBRIDGE_SPECS")
 	if folder == "" {
@@ -28,7 +28,7 @@ var official = sync.OnceValues(func() (*OfficialSpecs, error) {
 	return d, errors.Join(d.Add(folder, "task-step-v1.openapi.yml"), d.Add(folder, "topics-v2.openapi.yml"))
 })
 
-// OfficialSpecs judge answers. Safe for concurrent use.
+// OfficialSpecs validate answers. Safe for concurrent use.
 type OfficialSpecs struct {
 	mu       sync.Mutex
 	Compiler *jsonschema.Compiler
@@ -61,7 +61,7 @@ func (d *OfficialSpecs) Add(folder, name string) error {
 	return d.Compiler.AddResource(name, root)
 }
 
-// allowNulls rewrites OpenAPI 3.0's nullable to what JSON Schema says.
+// allowNulls translates OpenAPI 3.0's nullable to JSON Schema.
 func allowNulls(node any) {
 	switch node := node.(type) {
 	case map[string]any:
@@ -78,14 +78,14 @@ func allowNulls(node any) {
 	}
 }
 
-// Judge holds the answers of one server against the documents and notes what was seen.
+// Judge compares the answers of one server with the documents, and records which it has seen.
 type Judge struct {
 	Docs *OfficialSpecs
 	mu   sync.Mutex
 	Seen map[string]bool // as in "GET /ap/v1/agent/tasks 200"
 }
 
-// NewJudge returns a judge, which judges nothing where the documents are missing.
+// NewJudge returns a judge, which checks nothing without the documents.
 func NewJudge(t *testing.T) *Judge {
 	t.Helper()
 	docs, err := official()
@@ -95,8 +95,8 @@ func NewJudge(t *testing.T) *Judge {
 	return &Judge{Docs: docs, Seen: map[string]bool{}}
 }
 
-// Check judges an answer; paths of other faces, extensions and methods that are refused stand in neither document, and
-// neither do the answers to conditional and range requests (RFC 9110 sections 13 and 14).
+// Check checks an answer. The documents do not have paths of other faces, extensions, refused methods, or answers to
+// conditional and range requests (RFC 9110 sections 13 and 14).
 func (j *Judge) Check(t *testing.T, method, path string, status int, header http.Header, body []byte) {
 	t.Helper()
 	where := template(path)
@@ -114,7 +114,7 @@ func (j *Judge) Check(t *testing.T, method, path string, status int, header http
 	}
 	what := method + " " + where + " " + strconv.Itoa(status)
 	answer, ok := op["responses"].(map[string]any)[strconv.Itoa(status)].(map[string]any)
-	if !ok { // the default answer, of which nothing is said
+	if !ok { // the default answer, which is not specified
 		if status < 400 {
 			t.Errorf("%s is not in the document: %s", what, body)
 		}
@@ -135,7 +135,7 @@ func (j *Judge) Check(t *testing.T, method, path string, status int, header http
 	}
 }
 
-// Validate holds a body to the schema at the pointer.
+// Validate validates a body with the schema at the pointer.
 func (d *OfficialSpecs) Validate(t *testing.T, what, pointer string, body []byte) {
 	t.Helper()
 	d.mu.Lock()
@@ -154,7 +154,7 @@ func (d *OfficialSpecs) Validate(t *testing.T, what, pointer string, body []byte
 	}
 }
 
-// template is a document's path for a request path; "" for one of another face.
+// template returns a document's path for a request path, or "" for another face.
 func template(path string) string {
 	path, _, _ = strings.Cut(path, "?")
 	if rest, ok := strings.CutPrefix(path, "/agents/"); ok {
@@ -177,7 +177,7 @@ func template(path string) string {
 	return "/ap/v2/topics" + named(rest, "{topic_id}")
 }
 
-// named puts the documents' names for ids into a path: /x/steps/y.
+// named replaces ids by the documents' names for them: /x/steps/y.
 func named(rest, first string) string {
 	parts := strings.Split(rest, "/")
 	if len(parts) > 1 {

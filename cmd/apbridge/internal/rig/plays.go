@@ -9,23 +9,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Behind is a kind of agent to stand in front of.
+// Behind is a kind of agent behind the bridge.
 type Behind struct {
 	Name string
 	Peer func() adaptertest.Peer
-	// Texts are the outputs of one turn as every face shows them.
+	// Texts are the outputs of one turn in every face.
 	Texts []string
-	// TakesFiles: files reach the agent.
+	// TakesFiles means that files reach the agent.
 	TakesFiles bool
-	Steps      bool // a task/step agent, which writes a file
-	// Checkpoints are how many one turn makes.
+	Steps      bool // a task/step agent that writes a file
+	// Checkpoints is the number of checkpoints of one turn.
 	Checkpoints int
 }
 
-// file is the path in the state of the agent's out/result.txt.
+// file returns the path of the agent's out/result.txt in the state.
 func (w Behind) file() string {
 	if w.Name == string(adaptertest.Bee) {
-		return "/result.txt" // it hands files over without their folders
+		return "/result.txt" // it returns files without their folders
 	}
 	return "/out/result.txt"
 }
@@ -50,11 +50,11 @@ func AgentsBehind() []Behind {
 	return append(list, Behind{"threadrun", peer, []string{"planning", "thinking <b>", "the answer is 42"}, false, false, scriptedSteps})
 }
 
-// InputAndSteps are the checkpoints of a turn of an opaque agent: the input and one for each of three steps. Before its
-// first turn a thread has one more.
+// InputAndSteps is the number of checkpoints of an opaque agent's turn: the input and one for each of three steps. The
+// first turn of a thread has one more.
 const InputAndSteps = 1 + 3
 
-// scriptedSteps are those of the scripted server.
+// scriptedSteps is the number of steps of the scripted server.
 const scriptedSteps = 5
 
 // ToyBehind returns an agent of the toy dialect.
@@ -63,8 +63,8 @@ func ToyBehind() Behind {
 	return Behind{"toy", func() adaptertest.Peer { return &toy.Agent{Says: texts} }, texts, false, false, InputAndSteps}
 }
 
-// SecondPlay returns a second turn of the conversation that ChatPlay begins: the same outputs under new ids, after the
-// messages of the first.
+// SecondPlay returns a second turn of ChatPlay's conversation: the same outputs with new ids, after the messages of the
+// first.
 func SecondPlay() adaptertest.ThreadPlay {
 	play := adaptertest.ChatPlay()
 	_, said, _ := strings.Cut(play.State, `"messages":[`)
@@ -86,13 +86,13 @@ const (
 	SaysMore = `"input":{"messages":[{"id":"0190c9a2-0000-7000-8000-000000000005","role":"user","content":"more"}]}`
 )
 
-// PullAll posts for steps until the last one; the first POST has a body.
+// PullAll requests steps until the last one. The first POST has a body.
 func PullAll(t *testing.T, b *Bridge, at, body string) []Answer {
 	t.Helper()
 	return PullAtMost(t, b, at, body, 12)
 }
 
-// PullAtMost is PullAll, but fails after so many steps.
+// PullAtMost is PullAll, but fails after most steps.
 func PullAtMost(t *testing.T, b *Bridge, at, body string, most int) []Answer {
 	t.Helper()
 	var steps []Answer
@@ -107,7 +107,7 @@ func PullAtMost(t *testing.T, b *Bridge, at, body string, most int) []Answer {
 	return nil
 }
 
-// CheckSteps: one turn's steps are the agent's outputs in order, and only the last is the last.
+// CheckSteps checks that one turn's steps are the agent's outputs in order, and that only the last is the last.
 func CheckSteps(t *testing.T, who Behind, steps []Answer) {
 	t.Helper()
 	var texts []string
@@ -122,7 +122,7 @@ func CheckSteps(t *testing.T, who Behind, steps []Answer) {
 	}
 }
 
-// CheckTurns: the state holds the words of each turn, each with its outputs.
+// CheckTurns checks that the state has the words of each turn, each with its outputs.
 func CheckTurns(t *testing.T, what string, values any, who Behind, turns int) {
 	t.Helper()
 	var want []any
@@ -149,7 +149,7 @@ func CheckTurns(t *testing.T, what string, values any, who Behind, turns int) {
 	}
 }
 
-// CheckFrames: metadata first, one update per step, every frame with an id that is new.
+// CheckFrames checks that metadata is first, that each step has one update, and that every frame has a new id.
 func CheckFrames(t *testing.T, frames []Frame, who Behind) {
 	t.Helper()
 	if len(frames) == 0 || frames[0].Event != "metadata" {
@@ -170,7 +170,7 @@ func CheckFrames(t *testing.T, frames []Frame, who Behind) {
 	}
 }
 
-// Anys returns the strings as a decoder of JSON into any would.
+// Anys returns the strings in the form of decoded JSON.
 func Anys(list []string) []any {
 	out := make([]any, len(list))
 	for i, s := range list {

@@ -5,14 +5,14 @@ import (
 	"strconv"
 )
 
-// Setting is how the processes of a Killable write, and what dies with the one that dies.
+// Setting configures the writes of a Killable's processes, and the extent of their death.
 type Setting struct {
 	Name        string
-	Synchronous string // "": as all tests have it
-	Cut         bool   // the machine dies: what was not flushed is gone
+	Synchronous string // "" means the default of all tests
+	Cut         bool   // the machine dies, too: unflushed data is lost
 }
 
-// cutPower cuts SQLite's log to the part that was flushed, by the process's own account. The file itself lacks nothing:
+// cutPower truncates SQLite's log to its flushed part, according to the process. The database file itself is complete:
 // the log of a scene is too short for a checkpoint.
 func (d *Killable) cutPower() {
 	d.T.Helper()

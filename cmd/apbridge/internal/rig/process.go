@@ -16,15 +16,15 @@ import (
 	"time"
 )
 
-// Process is a bridge in a process of its own.
+// Process is a bridge in a separate process.
 type Process struct {
 	URL   string
 	cmd   *exec.Cmd
 	Start time.Duration // from exec to ready
 }
 
-// StartProcess runs the binary with a configuration, its files and its temporary files in folder, and stops it with the
-// test.
+// StartProcess runs the binary with a configuration until the test ends. Its files and its temporary files are in
+// folder.
 func StartProcess(t *testing.T, binary, folder, text string) *Process {
 	t.Helper()
 	file := filepath.Join(folder, "apbridge.yaml")
@@ -48,12 +48,12 @@ func StartProcess(t *testing.T, binary, folder, text string) *Process {
 	return p
 }
 
-// PlainEnvironment returns the environment of this process without what would be read as configuration.
+// PlainEnvironment returns the environment of this process without the bridge's configuration.
 func PlainEnvironment() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "APBRIDGE_") })
 }
 
-// Stop ends the process; the second call does nothing.
+// Stop ends the process. Further calls have no effect.
 func (b *Process) Stop() {
 	if b.cmd.ProcessState != nil {
 		return
@@ -81,27 +81,27 @@ func awaitReady(url string, deadline time.Time) error {
 	return errors.New("no 200 from /readyz in time")
 }
 
-// CPU returns the processor time that the process has used so far; 0 where /proc does not tell.
+// CPU returns the processor time of the process, or 0 without /proc.
 func (b *Process) CPU() time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", b.cmd.Process.Pid))
 	if err != nil {
 		return 0
 	}
-	// The name in parentheses may hold spaces; utime and stime are the 12th and 13th field after it, in ticks of 1/100
-	// s (proc(5)).
+	// The name in parentheses may contain spaces. utime and stime are the 12th and 13th field after it, in ticks of
+	// 1/100 s (proc(5)).
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	user, _ := strconv.Atoi(fields[11])
 	system, _ := strconv.Atoi(fields[12])
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// RSS returns the memory the process holds now, in MB; 0 where /proc does not tell.
+// RSS returns the current memory of the process in MB, or 0 without /proc.
 func (b *Process) RSS() float64 { return b.Memory("VmRSS:") }
 
-// Peak returns the most memory the process has held, in MB; 0 where /proc does not tell.
+// Peak returns the maximum memory of the process in MB, or 0 without /proc.
 func (b *Process) Peak() float64 { return b.Memory("VmHWM:") }
 
-// Memory returns a field of /proc/PID/status in MB; 0 where that does not tell.
+// Memory returns a field of /proc/PID/status in MB, or 0 without it.
 func (b *Process) Memory(field string) float64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", b.cmd.Process.Pid))
 	if err != nil {

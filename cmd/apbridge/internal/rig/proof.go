@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// ProvenBy returns a proof by the test, in a folder of the repository or below it, that shows what a key does. It fails
-// when there is none; the test itself runs with its package.
+// ProvenBy returns a proof for a key by a test in a folder of the repository or below it. It fails if there is no such
+// test, which runs with its own package.
 func ProvenBy(folder, name string) func(*testing.T) {
 	return func(t *testing.T) {
 		found := false

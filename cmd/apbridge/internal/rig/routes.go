@@ -14,11 +14,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// Route is one operation that the faces serve.
+// Route is one operation of the faces.
 type Route struct{ Method, Path string }
 
-// Routes returns the routes that the dialects add to the router. What is there for every method of a path only refuses,
-// and is left out; HEAD is GET.
+// Routes returns the dialects' routes. Routes for every method of a path, which only refuse, are left out, and so is
+// HEAD.
 func Routes(t *testing.T) []Route {
 	t.Helper()
 	list, _ := routes(t)
@@ -32,8 +32,8 @@ func Pages(t *testing.T) []Route {
 	return list
 }
 
-// Needs returns the rights that each route of Routes and Pages declares. A route that declares none at all fails the
-// test: no caller would be asked for a right to it.
+// Needs returns the declared rights of each route in Routes and Pages. A route without any fails the test, because it
+// would need no right.
 func Needs(t *testing.T) map[Route][]string {
 	t.Helper()
 	list, handlers := routes(t)
@@ -75,7 +75,7 @@ func pages(t *testing.T) (list []Route, handlers []http.Handler) {
 	return list, handlers
 }
 
-// walk lists what a router serves.
+// walk lists the routes of a router.
 func walk(t *testing.T, router *mux.Router) (list []Route, handlers []http.Handler) {
 	t.Helper()
 	err := router.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
@@ -97,7 +97,7 @@ func walk(t *testing.T, router *mux.Router) (list []Route, handlers []http.Handl
 	return list, handlers
 }
 
-// Fill puts ids into a template.
+// Fill replaces the variables of a template by ids.
 func (m Route) Fill(ids map[string]string) (path string, missing string) {
 	path = m.Path
 	for {
@@ -114,8 +114,8 @@ func (m Route) Fill(ids map[string]string) (path string, missing string) {
 	}
 }
 
-// Documented returns the document and the path where a route is described: what is below an agent's prefix, or the one
-// of before v1, is described once.
+// Documented returns the document and path that describe a route. Routes below an agent's prefix, and the paths from
+// before v1, are described once.
 func Documented(m Route) (name, path string) {
 	path = strings.TrimPrefix(m.Path, "/agents/{agent}")
 	switch {

@@ -1,6 +1,6 @@
 package rig
 
-// Task makes a task of the default agent and returns its path.
+// Task creates a task of the default agent and returns its path.
 func (b *Bridge) Task(body string) string {
 	b.T.Helper()
 	return "/ap/v1/agent/tasks/" + b.Post("/ap/v1/agent/tasks", body).OK().Text("task_id")
@@ -17,7 +17,7 @@ func (b *Bridge) CancelTask(at string) {
 	}
 }
 
-// CheckCancelled checks that a step is that of a cancelled task.
+// CheckCancelled checks that a step belongs to a cancelled task.
 func (b *Bridge) CheckCancelled(step Answer) {
 	b.T.Helper()
 	if step.OK().At("is_last") != true || step.At("status") != "completed" || step.At("additional_output.error.type") != "cancelled" {

@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenTerminal opens a terminal. shows closes it and returns what was written to it.
+// OpenTerminal opens a terminal. shows closes it and returns its output.
 func OpenTerminal(t *testing.T) (tty *os.File, shows func() string) {
 	t.Helper()
 	return OpenTyped(t, "")
 }
 
-// OpenTyped is OpenTerminal for a terminal on which a text was typed.
+// OpenTyped is OpenTerminal for a terminal with typed input.
 func OpenTyped(t *testing.T, typed string) (tty *os.File, shows func() string) {
 	t.Helper()
 	tty, screen := OpenPair(t)
@@ -24,7 +24,7 @@ func OpenTyped(t *testing.T, typed string) (tty *os.File, shows func() string) {
 	}
 	text := make(chan string, 1)
 	go func() {
-		b, _ := io.ReadAll(screen) // ends with EIO when no writer is left
+		b, _ := io.ReadAll(screen) // ends with EIO after the last writer
 		text <- string(b)
 	}()
 	return tty, func() string {
@@ -34,7 +34,7 @@ func OpenTyped(t *testing.T, typed string) (tty *os.File, shows func() string) {
 	}
 }
 
-// OpenPair opens a terminal, and returns it with its screen and keyboard.
+// OpenPair opens a terminal and its other end, for screen and keyboard.
 func OpenPair(t *testing.T) (tty, screen *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)

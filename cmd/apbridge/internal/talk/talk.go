@@ -1,4 +1,4 @@
-// Package talk prints what an agent says in a run, for the commands run and remote. It starts no run.
+// Package talk prints an agent's output for the commands run and remote. It starts no run.
 package talk
 
 import (
@@ -16,16 +16,16 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// Printer prints the events of a run's stream as they come.
+// Printer prints the events of a run's stream as they arrive.
 type Printer struct {
 	Out     io.Writer
 	Environ []string
-	Lines   bool // each event as a line of JSON, instead of what it says
+	Lines   bool // prints events as JSON lines instead of text
 
-	Asked []api.Question // what the run has ended with
-	Fault error          // why the run failed
+	Asked []api.Question // open questions at the end of the run
+	Fault error          // error of a failed run
 
-	tools map[string]string // names of the tools that were called, by the id of the call
+	tools map[string]string // names of called tools, by the id of the call
 }
 
 // Event prints one event of the stream.
@@ -63,7 +63,7 @@ func failed(data []byte) error {
 	return fmt.Errorf("the run failed: %s: %s (%s)", e.Error, e.Message, e.Code)
 }
 
-// update prints what each node said, and keeps what the agent asks.
+// update prints the output of each node, and records the agent's questions.
 func (t *Printer) update(data []byte) error {
 	var nodes map[string]json.RawMessage
 	if err := json.Unmarshal(data, &nodes); err != nil {
@@ -81,7 +81,7 @@ func (t *Printer) update(data []byte) error {
 	return nil
 }
 
-// delta prints the messages of a node, or else what it wrote. Why the run failed is not told here, but at its end.
+// delta prints the messages of a node, or else its output. A failure is only printed at the end of the run.
 func (t *Printer) delta(node string, delta json.RawMessage) {
 	var d struct{ Messages []json.RawMessage }
 	if json.Unmarshal(delta, &d) != nil || len(d.Messages) == 0 {
@@ -93,7 +93,7 @@ func (t *Printer) delta(node string, delta json.RawMessage) {
 	}
 }
 
-// message prints a message: what the agent says, the tools that it calls, or what one of them returned.
+// message prints a message: the agent's text, its tool calls, or the result of one.
 func (t *Printer) message(node string, raw json.RawMessage) {
 	var m struct {
 		Type, Role string
@@ -126,7 +126,7 @@ func (t *Printer) say(colour int, label, text string) {
 	fmt.Fprintln(t.Out, text)
 }
 
-// Questions returns the questions of an agent, in words.
+// Questions returns the text of an agent's questions.
 func Questions(list []api.Question) string {
 	texts := make([]string, len(list))
 	for i, q := range list {
@@ -135,7 +135,7 @@ func Questions(list []api.Question) string {
 	return "the agent asks: " + strings.Join(texts, " ")
 }
 
-// wordsOf is the text of a message, and the name that it gives. Content blocks stay as they are.
+// wordsOf returns the name and the text of a message. Content blocks are unchanged.
 func wordsOf(message json.RawMessage) (name, text string) {
 	var m struct {
 		Name    string
@@ -155,5 +155,5 @@ func Spoken(message json.RawMessage) (who, text string) {
 	return cmp.Or(name, m.Type, m.Role, "?"), text
 }
 
-// Paths returns the names of a state's files, in order.
+// Paths returns the sorted names of a state's files.
 func Paths(files map[string]json.RawMessage) []string { return slices.Sorted(maps.Keys(files)) }

@@ -49,7 +49,7 @@ func (p *program) backup(ctx context.Context, database, file string, over bool) 
 	})
 }
 
-// keepWhole has a file written beside its place, puts it there when it is whole, and says what it holds.
+// keepWhole writes a file under a temporary name, renames it when it is complete, and prints its contents.
 func (p *program) keepWhole(file string, over bool, write func(path string) (*archive.Contents, error)) error {
 	d, err := console.Draft(file, over)
 	if err != nil {

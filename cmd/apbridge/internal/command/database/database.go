@@ -1,5 +1,5 @@
-// Package database is the commands that take a database out, put it back and move it. Package main adds them. They work
-// on the database itself (package archive), and never ask a bridge.
+// Package database has the commands that back up, restore and move a database. Package main adds them. They use the
+// database directly (package archive), without a bridge.
 package database
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// program is the process around these commands.
+// program is the process of these commands.
 type program struct{ *console.Process }
 
-// databaseFlags lead to a database: of the configuration nothing else needs to be right.
+// databaseFlags name a database. Other parts of the configuration may be invalid.
 type databaseFlags struct{ console.ConfigFlags }
 
 func (f *databaseFlags) add(set *pflag.FlagSet) {
@@ -34,8 +34,8 @@ func (f *databaseFlags) load(environ []string) (*config.Config, error) {
 
 func isServer(database string) bool { return strings.Contains(database, "://") }
 
-// forServer is the command line of one of PostgreSQL's programs with the database at the end: without its password, and
-// without what only a bridge understands.
+// forServer returns the command line of one of PostgreSQL's programs with the database at the end, without its password
+// and the bridge's own parameters.
 func forServer(command, database string) string {
 	u, err := url.Parse(database)
 	if err != nil {
@@ -55,7 +55,7 @@ func forServer(command, database string) string {
 	return command + " --dbname='" + u.String() + "'"
 }
 
-// copying shows how far a copy of pages has come.
+// copying shows the progress of copying pages.
 func (p *program) copying() (said func(done, all int), end func()) {
 	done, all := 0, 0
 	look, end := p.Shown(func() string {
@@ -67,14 +67,14 @@ func (p *program) copying() (said func(done, all int), end func()) {
 	return func(d, a int) { done, all = d, a; look() }, end
 }
 
-// counting shows how many rows are done.
+// counting shows the number of finished rows.
 func (p *program) counting(verb string) (said func(int64), end func()) {
 	rows := int64(0)
 	look, end := p.Shown(func() string { return fmt.Sprintf("%s … %d rows", verb, rows) })
 	return func(n int64) { rows = n; look() }, end
 }
 
-// namedDatabase is a database as messages name it.
+// namedDatabase returns a database's name for messages.
 func namedDatabase(database string) string {
 	if !isServer(database) {
 		return database

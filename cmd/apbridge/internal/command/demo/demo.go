@@ -1,5 +1,5 @@
 // Package demo is the command that shows both conversations, with an example agent of each kind. Package main adds it.
-// It never calls an agent of yours, and leaves nothing behind.
+// It never calls other agents, and leaves nothing behind.
 package demo
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// program is the process around these commands.
+// program is the process of this command.
 type program struct{ *console.Process }
 
 // Command returns the command apbridge demo.

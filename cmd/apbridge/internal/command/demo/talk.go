@@ -10,7 +10,7 @@ import (
 	"net/http"
 )
 
-// client talks to the bridge in the demo.
+// client is the demo's client of the bridge.
 type client struct {
 	base string
 	t    *transcript
@@ -24,7 +24,7 @@ func (c *client) both(ctx context.Context) error {
 	return c.reverse(ctx)
 }
 
-// forward: a client of threads and runs talks to an agent of tasks and steps.
+// forward uses a task/step agent as a client of threads and runs.
 func (c *client) forward(ctx context.Context) error {
 	c.t.title("1. A thread/run client talks to a task/step agent",
 		"The client knows threads, runs and streams. The agent knows tasks and steps, and\nforgets everything. The bridge keeps the thread and tells the agent of it.")
@@ -55,7 +55,7 @@ func run(agent, text string) string {
 	return fmt.Sprintf(`{"assistant_id":%q,"input":{"messages":[{"role":"user","content":%q}]},"stream_mode":["updates"]}`, agent, text)
 }
 
-// reverse: a client of tasks and steps, such as a benchmark, drives a graph.
+// reverse uses a graph as a client of tasks and steps, such as a benchmark.
 func (c *client) reverse(ctx context.Context) error {
 	c.t.title("2. A task/step client drives a thread/run agent",
 		"The client, a benchmark for instance, asks for one step after the other. The agent\nruns a graph and streams it. The bridge hands each node's output out as a step.")
@@ -91,7 +91,7 @@ func (c *client) reverse(ctx context.Context) error {
 
 const maxDemoSteps = 10
 
-// call sends one request, shows it with its answer, and decodes the answer into v unless that is nil.
+// call sends one request, prints it with its response, and decodes the response into v unless that is nil.
 func (c *client) call(ctx context.Context, method, path, body string, v any) error {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader([]byte(body)))
 	if err != nil {

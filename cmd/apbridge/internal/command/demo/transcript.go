@@ -9,13 +9,13 @@ import (
 	"sync"
 )
 
-// transcript prints what goes over the wire, as it goes. Safe for concurrent use.
+// transcript prints requests and responses as they happen. Safe for concurrent use.
 type transcript struct {
 	mu  sync.Mutex
 	out io.Writer
 }
 
-// Limits of a printed body: its lines, and the runes of each.
+// Limits of a printed body: lines, and runes per line.
 const (
 	shownLines = 12
 	shownRunes = 150
@@ -39,7 +39,7 @@ func (t *transcript) answered(from, to string, status int, body []byte) {
 	t.say("%s%s ← %s  %d\n%s", indent(from), from, to, status, lines(from, body))
 }
 
-// indent sets apart what the bridge and the agents say to each other.
+// indent indents the exchanges between the bridge and the agents.
 func indent(from string) string {
 	if from == "bridge" {
 		return "        "
@@ -47,7 +47,7 @@ func indent(from string) string {
 	return "  "
 }
 
-// lines prepares a body for reading. The ids of an event stream are left out.
+// lines formats a body. The ids of an event stream are omitted.
 func lines(from string, body []byte) string {
 	var b strings.Builder
 	n := 0
@@ -73,7 +73,7 @@ func shorten(line string) string {
 	return string(runes[:shownRunes]) + "…"
 }
 
-// watch shows what an agent is asked and answers, without changing it.
+// watch prints the exchanges with an agent without changing them.
 func (t *transcript) watch(name string, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -89,7 +89,7 @@ func (t *transcript) watch(name string, h http.Handler) http.Handler {
 	})
 }
 
-// tee keeps a copy of an answer.
+// tee keeps a copy of a response.
 type tee struct {
 	http.ResponseWriter
 	status int
@@ -109,5 +109,5 @@ func (t *tee) Write(b []byte) (int, error) {
 // Flush implements http.Flusher, so that an agent can stream.
 func (t *tee) Flush() { _ = http.NewResponseController(t.ResponseWriter).Flush() }
 
-// Unwrap is for http.ResponseController.
+// Unwrap is used by http.ResponseController.
 func (t *tee) Unwrap() http.ResponseWriter { return t.ResponseWriter }

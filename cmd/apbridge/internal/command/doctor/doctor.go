@@ -1,5 +1,5 @@
-// Package doctor is the command that asks agents what they are, and tells why one cannot be used. Package main adds it;
-// bench and conformance use its way of calling. It only asks: no run and no task is made.
+// Package doctor is the command that examines agents and explains why one cannot be used. Package main adds it; bench
+// and conformance use its client. It only reads: it creates no run and no task.
 package doctor
 
 import (
@@ -57,8 +57,8 @@ Exit code: 0 if every agent is usable, else 1.`,
 	return cmd
 }
 
-// patients is the configuration of the agents to ask: those at the URLs with all else at its default, or the ones that
-// flags, file and environment name.
+// patients returns the configuration of the agents to examine: those at the URLs with defaults for everything else, or
+// those that flags, file and environment name.
 func patients(p *console.Process, from console.ConfigFlags, urls []string) (*config.Config, error) {
 	warn := func(c config.Problem) { fmt.Fprintf(p.Err, "warning: %s\n", c) }
 	if len(urls) == 0 {
@@ -77,7 +77,7 @@ func patients(p *console.Process, from console.ConfigFlags, urls []string) (*con
 	return cfg, err
 }
 
-// byURL is the agent of the nth URL.
+// byURL returns the agent for the nth URL.
 func byURL(n int, url string) console.ByURL {
 	name := "agent"
 	if n > 0 {
@@ -86,7 +86,7 @@ func byURL(n int, url string) console.ByURL {
 	return console.ByURL{Name: name, URL: url}
 }
 
-// examineAll asks all agents at once; the findings are in order of names.
+// examineAll examines all agents concurrently. The findings are sorted by name.
 func examineAll(ctx context.Context, cfg *config.Config) []Finding {
 	names := slices.Sorted(maps.Keys(cfg.Agents))
 	list := make([]Finding, len(names))

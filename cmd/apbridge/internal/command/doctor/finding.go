@@ -16,42 +16,41 @@ import (
 )
 
 const (
-	// Patience is how long one agent may take to answer.
+	// Patience is the time that one agent may take to answer.
 	Patience = 15 * time.Second
-	// timedCalls is how many calls are timed, of which the median is told.
+	// timedCalls is the number of timed calls, whose median is printed.
 	timedCalls = 5
 )
 
-// Finding is what was found out about one agent.
+// Finding is the result for one agent.
 type Finding struct {
 	name, url string
-	dialect   string // that it speaks
-	asked     bool   // that had to be found out
-	recorded  bool   // it is the recording of one
+	dialect   string // the agent's dialect
+	asked     bool   // the dialect was detected
+	recorded  bool   // the agent is a recording
 	profile   string
-	server    adapter.Versioned  // nil: it cannot be asked its version
-	version   string             // "" where that was not asked, or the server does not say
-	keeper    adapter.ItemKeeper // nil: the dialect has no store
-	stores    bool               // it has a store of its own
-	isStore   bool               // which is the bridge's (store.agent)
+	server    adapter.Versioned  // nil if the version cannot be requested
+	version   string             // "" if it was not requested, or if the server does not report it
+	keeper    adapter.ItemKeeper // nil if the dialect has no store
+	stores    bool               // the agent has a store
+	isStore   bool               // its store is the bridge's (store.agent)
 	traits    adapter.Traits
-	took      time.Duration  // of a call that only reads
-	byURL     *console.ByURL // nil: a configuration names it
-	Hints     []string       // what may stand there instead of an agent, and where the agent may be
+	took      time.Duration  // duration of a call that only reads
+	byURL     *console.ByURL // nil if the agent is from the configuration
+	Hints     []string       // what may be at the URL instead, and where the agent may be
 	Err       error
 }
 
-// grace is for an agent whose dialect is to be found out: that ends by itself after as long as the agent may take, and
-// says what came of it.
+// grace is additional time for detecting the dialect, which has its own timeout with a better error.
 const grace = time.Second
 
-// Examine asks one agent of a configuration. What it finds wrong is in the finding.
+// Examine examines one agent of a configuration. Problems are part of the Finding.
 func Examine(ctx context.Context, name string, cfg *config.Config) Finding {
 	c := cfg.Agents[name]
 	limited, stop := context.WithTimeout(ctx, patienceFor(c)+grace)
 	defer stop()
 	f := examineAt(limited, name, c, cfg)
-	if limited.Err() != nil && ctx.Err() == nil && errors.Is(f.Err, context.DeadlineExceeded) { // whose words are of runs, or of nothing
+	if limited.Err() != nil && ctx.Err() == nil && errors.Is(f.Err, context.DeadlineExceeded) { // whose text is about runs, or empty
 		f.Err = mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamUnreachable,
 			"The agent %q at %s gave no answer within %s. See what it is busy with, and that this is its own port.", name, c.URL, patienceFor(c))
 	}
@@ -93,7 +92,7 @@ func examineAt(ctx context.Context, name string, c config.Agent, cfg *config.Con
 	return f
 }
 
-// ofRecording finds out what a recorded agent speaks, and what it cannot be told. It calls no agent.
+// ofRecording determines the dialect of a recorded agent and its losses. It calls no agent.
 func (f *Finding) ofRecording(ctx context.Context, up adapter.Upstream) {
 	if up, f.Err = bridge.Replayed(up); f.Err != nil {
 		return
@@ -111,7 +110,7 @@ func (f *Finding) ofRecording(ctx context.Context, up adapter.Upstream) {
 	f.Err = err
 }
 
-// patienceFor is how long an agent may take to answer: no longer than a step of it may.
+// patienceFor returns the time that an agent may take to answer, which is at most that of a step.
 func patienceFor(c config.Agent) time.Duration {
 	if c.StepTimeout > 0 {
 		return min(c.StepTimeout, Patience)
@@ -119,7 +118,7 @@ func patienceFor(c config.Agent) time.Duration {
 	return Patience
 }
 
-// probe asks an agent whether it is there, and how long that takes.
+// probe checks that an agent answers, and how fast.
 func (f *Finding) probe(ctx context.Context, b adapter.Backend) {
 	if t, ok := b.(adapter.Traited); ok {
 		f.traits = t.Traits()
@@ -145,7 +144,7 @@ func (f *Finding) probe(ctx context.Context, b adapter.Backend) {
 
 var plainVersion = regexp.MustCompile(`^[\w.+-]{1,40}$`)
 
-// askVersion asks a healthy agent for the version of its server.
+// askVersion requests the version of a healthy agent's server.
 func (f *Finding) askVersion(ctx context.Context) {
 	if f.server == nil || f.Err != nil {
 		return
@@ -157,8 +156,7 @@ func (f *Finding) askVersion(ctx context.Context) {
 	}
 }
 
-// askStore asks a healthy agent whether it has a store of its own. One whose store is to be the bridge's has to have
-// one.
+// askStore checks whether a healthy agent has a store. An agent whose store is the bridge's must have one.
 func (f *Finding) askStore(ctx context.Context) {
 	if f.Err != nil || f.recorded {
 		return
@@ -174,13 +172,13 @@ func (f *Finding) askStore(ctx context.Context) {
 	}
 }
 
-// Upstream returns an agent as backends are given it, with a log that drops everything.
+// Upstream returns an agent for backends, with a log that drops everything.
 func Upstream(name string, c config.Agent, limits config.Limits) adapter.Upstream {
-	secure, _ := c.TLS.Load() // it was found to be right when the configuration was read
+	secure, _ := c.TLS.Load() // checked when the configuration was read
 	return adapter.Upstream{Name: name, Config: c, Limits: limits, TLS: secure, Log: zap.NewNop(), UserAgent: "apbridge/" + bridge.Version()}
 }
 
-// Detected asks which dialect an agent speaks.
+// Detected returns the dialect of an agent.
 func Detected(ctx context.Context, up adapter.Upstream) (string, error) {
 	found := ""
 	var list []adapter.Dialect

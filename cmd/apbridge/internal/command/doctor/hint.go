@@ -19,10 +19,10 @@ import (
 	"github.com/go-resty/resty/v2"
 )
 
-// hintLimit is how much of an answer is looked at, in bytes.
+// hintLimit is the maximum number of bytes of an answer that are read.
 const hintLimit = 64 << 10
 
-// strangers are servers that people take for agents, by what they answer to a GET below their root.
+// strangers are servers that people mistake for agents, with their answers to a GET below the root.
 var strangers = []struct {
 	path string
 	is   func(body []byte) bool
@@ -40,7 +40,8 @@ func object(member string) func([]byte) bool {
 	}
 }
 
-// Hints returns sentences about a server that answers, but not as an agent: what it may be and where the agent may be.
+// Hints returns sentences about a server that does not answer as an agent: its probable kind, and the probable location
+// of the agent.
 func Hints(ctx context.Context, name string, c config.Agent, limits config.Limits, err error) (list []string) {
 	if errors.Is(err, adapter.ErrNoSuchGraph) {
 		return []string{fmt.Sprintf("Without a configuration, the name before the URL chooses the graph: --agent GRAPH=%s.", console.WithoutParts(c.URL))}
@@ -74,15 +75,15 @@ func Hints(ctx context.Context, name string, c config.Agent, limits config.Limit
 	return list
 }
 
-// briefly is how long an answer is awaited that is good to know and not worth a long wait.
+// briefly is the timeout of requests for optional information.
 const briefly = 5 * time.Second
 
-// briefClient asks what is good to know, and waits briefly.
+// briefClient returns a client for such requests.
 func briefClient() *resty.Client {
 	return resty.New().SetTimeout(briefly).SetDoNotParseResponse(true).SetRedirectPolicy(resty.NoRedirectPolicy())
 }
 
-// fetch sends a GET without any credentials; status 0: there was no answer.
+// fetch sends a GET without any credentials. status is 0 without an answer.
 func fetch(ctx context.Context, client *resty.Client, at string) (status int, kind string, body []byte) {
 	res, err := client.R().SetContext(ctx).Get(at)
 	if res == nil || res.RawBody() == nil {
@@ -92,13 +93,13 @@ func fetch(ctx context.Context, client *resty.Client, at string) (status int, ki
 	if err != nil && res.StatusCode() == 0 {
 		return 0, "", nil
 	}
-	body, _ = io.ReadAll(io.LimitReader(res.RawBody(), hintLimit)) // half of it may do
+	body, _ = io.ReadAll(io.LimitReader(res.RawBody(), hintLimit)) // a part may suffice
 	return res.StatusCode(), res.Header().Get("Content-Type"), body
 }
 
 var title = regexp.MustCompile(`(?is)<title[^>]*>([^<]{1,80})`)
 
-// described is what follows the status in a hint: the kind of a body, and a page's title.
+// described returns the part of a hint after the status: the kind of a body, and a page's title.
 func described(kind string, body []byte) string {
 	kind, _, _ = strings.Cut(kind, ";")
 	if kind == "" {
@@ -110,7 +111,7 @@ func described(kind string, body []byte) string {
 	return " with " + strings.ToValidUTF8(fmt.Sprintf("%.60q", kind), "")
 }
 
-// Unfit returns an error that says in the words of doctor why an agent cannot be used, and what may be there instead.
+// Unfit returns an error in the style of doctor: why an agent cannot be used, and the hints.
 func Unfit(err error, hints []string) error {
 	return errors.New(strings.Join(append([]string{mapping.Classify(err).Message}, hints...), " "))
 }

@@ -47,10 +47,11 @@ func (f Finding) print(w io.Writer, losses bool) {
 	}
 }
 
-// fates are what can become of a field, in the order in which they are told.
+// fates lists the fates of fields in the order of the output.
 var fates = []mapping.Fate{mapping.Exact, mapping.Approximated, mapping.Dropped}
 
-// printFates counts what becomes of the fields of requests in a client's dialect; all lists them, with the reasons.
+// printFates prints the numbers of fields by fate for requests in a client's dialect. With all it lists them with the
+// reasons.
 func (f Finding) printFates(w io.Writer, client string, all bool) {
 	rows := map[mapping.Fate][]mapping.LossRow{}
 	for _, row := range bridge.Dialects().LossTable() {
@@ -87,7 +88,7 @@ func printFate(w io.Writer, row mapping.LossRow) {
 	fmt.Fprintln(w)
 }
 
-// printUse tells how to use an agent that was given by its URL.
+// printUse prints how to use an agent that was given as a URL.
 func (f Finding) printUse(w io.Writer) {
 	if f.Err == nil {
 		fmt.Fprintf(w, "to use it: apbridge serve --agent %s=%s, or in a configuration\n  agents:\n    %s: {url: %q, dialect: %s}\n",

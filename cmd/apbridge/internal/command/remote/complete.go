@@ -9,18 +9,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A shell that completes a word waits for the bridge no longer than completionPatience, and is given completionMost
-// words.
+// Bounds of completions: the time to wait for the bridge, and the number of words.
 const (
 	completionPatience = 2 * time.Second
 	completionMost     = 100
 )
 
-// words are what a shell offers, each with its meaning after a tab.
+// words returns completions, each with a description after a tab.
 type words func(ctx context.Context, c *api.Client) ([]string, error)
 
-// completed offers words of the bridge for the arguments of a command, most of them. For a bridge that cannot be asked
-// it offers none: there is no place to say why.
+// completed completes the arguments of a command, at most most of them. If the bridge does not answer, it offers none,
+// because errors cannot be shown.
 func (r *remote) completed(most int, list words) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		c, err := r.client()
@@ -37,7 +36,7 @@ func (r *remote) completed(most int, list words) cobra.CompletionFunc {
 	}
 }
 
-// runWords are the newest runs whose status is one of those, of the Agent Protocol; none: all.
+// runWords offers the newest runs with one of the statuses of the Agent Protocol, or all.
 func runWords(statuses ...string) words {
 	if len(statuses) == 0 {
 		statuses = []string{""}
@@ -72,7 +71,7 @@ func agentWords(ctx context.Context, c *api.Client) (offered []string, err error
 	return offered, err
 }
 
-// completeFlag offers words of the bridge for a flag.
+// completeFlag completes a flag with words of the bridge.
 func (r *remote) completeFlag(cmd *cobra.Command, name string, list words) {
 	console.Must(cmd.RegisterFlagCompletionFunc(name, r.completed(0, list)))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// personal is the owner whose data a command is about, and the bridge that has it.
+// personal is the owner of a command's data, and the bridge that has it.
 type personal struct {
 	remote
 	owner, tenant string
@@ -42,7 +42,7 @@ key without a tenant whose rights list admin.`,
 	return cmd
 }
 
-// aboutOwner makes a command about one owner.
+// aboutOwner completes a command for one owner.
 func (d *personal) aboutOwner(cmd *cobra.Command, do func(ctx context.Context, c *api.Client, who api.Owner) error) *cobra.Command {
 	cmd.Flags().StringVar(&d.owner, "owner", "", "`OWNER` of the data: the id of a key, or ISSUER:SUBJECT of a token")
 	cmd.Flags().StringVar(&d.tenant, "tenant", "", "the owner's `TENANT` (default: that of the key)")
@@ -142,7 +142,7 @@ database as JSON. README.txt in it explains the contents. A bridge cannot import
 	return cmd
 }
 
-// exportInto leaves no half of a file behind.
+// exportInto leaves no incomplete file behind.
 func (d *personal) exportInto(file string, over bool, write func(io.Writer) error) error {
 	draft, err := console.Draft(file, over)
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// exitKept: all that the bridge can remove is removed, and something is kept elsewhere.
+// exitKept means that the bridge removed everything that it could, and that something is kept elsewhere.
 const exitKept = 3
 
-// The bridge's words for what became of something.
+// The bridge's outcomes for an object.
 const (
 	wasKept   = "kept"
 	wasFailed = "failed"
@@ -50,7 +50,7 @@ Exit code: 0 all deleted, 3 something remains elsewhere, 1 run it again later.`,
 	return cmd
 }
 
-// ask shows what is to go, and returns nil when a person at a terminal has typed the owner's id.
+// ask shows the data to be removed, and returns nil if a person at a terminal has typed the owner's id.
 func (d *personal) ask(ctx context.Context, c *api.Client, who api.Owner) error {
 	in, ok := d.p.In.(*os.File)
 	if !ok || !isatty.IsTerminal(in.Fd()) {
@@ -64,14 +64,14 @@ func (d *personal) ask(ctx context.Context, c *api.Client, who api.Owner) error 
 		return err
 	}
 	fmt.Fprintf(d.p.Err, "All of it will be removed, for good. Type %s to go on: ", who.ID)
-	answer, _ := bufio.NewReader(in).ReadString('\n') // what ends without a line is no consent
+	answer, _ := bufio.NewReader(in).ReadString('\n') // an incomplete line is no confirmation
 	if strings.TrimSpace(answer) != who.ID {
 		return console.Misuse("nothing was removed")
 	}
 	return nil
 }
 
-// removalReport is what became of everything.
+// removalReport has the outcomes of all objects.
 type removalReport struct {
 	Removed map[string]int `json:"removed"`
 	Kept    []api.Removed  `json:"kept"`
@@ -107,7 +107,7 @@ func (d *personal) remove(ctx context.Context, c *api.Client, who api.Owner, how
 	return done.verdict()
 }
 
-// verdict is the exit code. What is said of the database's own file is no copy.
+// verdict returns the exit code as an error. A message about the database's own file is not about a copy.
 func (r *removalReport) verdict() error {
 	elsewhere := slices.ContainsFunc(r.Kept, func(one api.Removed) bool { return one.Kind != "database" })
 	switch {
@@ -119,7 +119,7 @@ func (r *removalReport) verdict() error {
 	return nil
 }
 
-// count is how many of each kind went.
+// count returns the number of removed objects of each kind.
 func (r *removalReport) count() string {
 	var list []string
 	for _, kind := range slices.Sorted(maps.Keys(r.Removed)) {

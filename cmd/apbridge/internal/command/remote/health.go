@@ -57,7 +57,7 @@ Exit code: 0 if the bridge accepts requests, else 1.`,
 	return cmd
 }
 
-// takeWait takes the time out of "--wait 30s": pflag leaves it among the arguments, since --wait may stand alone.
+// takeWait reads the time of "--wait 30s", which pflag leaves among the arguments because --wait may stand alone.
 func takeWait(cmd *cobra.Command, args []string, wait *time.Duration) ([]string, error) {
 	for i, a := range args {
 		if d, err := time.ParseDuration(a); err == nil && cmd.Flags().Changed("wait") {

@@ -1,5 +1,5 @@
-// Package remote is the commands that ask a bridge that serves: runs, threads, agents and health. Package main adds
-// them. They use public routes only (package api), and never open a database.
+// Package remote has the commands for a running bridge: runs, threads, agents and health. Package main adds them. They
+// only use public routes (package api), and never open a database.
 package remote
 
 import (
@@ -17,14 +17,14 @@ import (
 
 const defaultURL = "http://127.0.0.1:8080"
 
-// remote is the bridge that a command calls, and how the command prints.
+// remote is the bridge of a command, and the format of the output.
 type remote struct {
 	p        *console.Process
 	url, key string
-	output   string // text | json
+	output   string // text or json
 }
 
-// add gives a command and all below it the flags.
+// add adds the flags to a command and all below it.
 func (r *remote) add(cmd *cobra.Command) {
 	set := cmd.PersistentFlags()
 	set.StringVar(&r.url, "url", "", "`URL` of the bridge (default $APBRIDGE_URL, else "+defaultURL+")")
@@ -33,7 +33,7 @@ func (r *remote) add(cmd *cobra.Command) {
 	console.CompleteWords(cmd, "output", "text", "json")
 }
 
-// client is a client of the bridge that flags and environment name.
+// client returns a client for the bridge of the flags and the environment.
 func (r *remote) client() (*api.Client, error) {
 	if r.output != "text" && r.output != "json" {
 		return nil, console.Misuse(fmt.Sprintf("flag --output: %q is not one of text, json", r.output))
@@ -48,10 +48,10 @@ func (r *remote) client() (*api.Client, error) {
 
 func (r *remote) json() bool { return r.output == "json" }
 
-// printJSON writes a value indented, as JSON that the bridge sent is easier to read.
+// printJSON writes a value as indented JSON.
 func (r *remote) printJSON(v any) error { return indented(r.p.Out, v) }
 
-// table writes rows below their names in columns. No line ends with spaces.
+// table writes rows in columns below their names. No line ends with spaces.
 func table(w io.Writer, names string, rows [][]string) error {
 	var text strings.Builder
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -70,8 +70,8 @@ func table(w io.Writer, names string, rows [][]string) error {
 	return nil
 }
 
-// cells are the fields of a row without what would begin another one. Clients name assistants as they like, and
-// programs that read a table take a line for a row.
+// cells replaces line breaks in the fields of a row. Clients choose the names of assistants, and programs that read a
+// table expect one line per row.
 func cells(row []string) []string {
 	list := make([]string, len(row))
 	for i, cell := range row {
@@ -82,7 +82,7 @@ func cells(row []string) []string {
 
 var inCell = strings.NewReplacer("\n", `\u000a`, "\r", `\u000d`, "\t", `\u0009`, "\v", `\u000b`, "\f", `\u000c`)
 
-// pairs writes names and values, one pair a line; pairs without a value are left out.
+// pairs writes names and values, one pair per line. Pairs without a value are skipped.
 func pairs(w io.Writer, list ...string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for i := 0; i+1 < len(list); i += 2 {
@@ -93,7 +93,7 @@ func pairs(w io.Writer, list ...string) error {
 	return t.Flush()
 }
 
-// age is how long ago something was, in one unit.
+// age returns the time since at in one unit.
 func age(at, now time.Time) string {
 	d := max(0, now.Sub(at))
 	switch {
@@ -109,7 +109,7 @@ func age(at, now time.Time) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// exactTime is a time as it is pasted into a search of logs; "" for none.
+// exactTime returns a time for searching logs, or "".
 func exactTime(at time.Time) string {
 	if at.IsZero() {
 		return ""

@@ -81,7 +81,7 @@ has ended. A run that has already ended is not changed.`,
 	return cmd
 }
 
-// cancelled prints what is left of the run.
+// cancelled prints the state after a cancellation.
 func (r *remote) cancelled(ctx context.Context, c *api.Client, before api.Run, rollback bool) error {
 	id := before.ID
 	run, err := c.Run(ctx, id)

@@ -36,7 +36,7 @@ by runs explain RUN -o json.`,
 	return cmd
 }
 
-// answerOf is the answer of a command line: one of a text and JSON.
+// answerOf returns the answer of a command line: either a text or JSON.
 func answerOf(text []string, asJSON string) (any, error) {
 	switch {
 	case len(text) == 1 && asJSON == "":
@@ -76,7 +76,7 @@ func (r *remote) answer(ctx context.Context, c *api.Client, id string, answer an
 	return err
 }
 
-// answerable is the error of an answer that no question waits for, or that several do.
+// answerable returns the error of an answer for which no question, or several, are open.
 func answerable(e api.Explanation, answer any) error {
 	list, open := e.Questions()
 	if !open {

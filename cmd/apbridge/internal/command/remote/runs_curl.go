@@ -40,7 +40,7 @@ the same task. The key is $APBRIDGE_KEY. -o json prints method, URL and body.`,
 	})
 }
 
-// curlOf is the command line for a request.
+// curlOf returns the command line for a request.
 func curlOf(c *api.Client, path string, body []byte) string {
 	line := "curl -sN " + quoted(c.URL()+path) + " -H 'content-type: application/json'"
 	if c.WithKey() {
@@ -49,7 +49,7 @@ func curlOf(c *api.Client, path string, body []byte) string {
 	return line + " \\\n  -d " + quoted(string(body))
 }
 
-// requestOf is the request that a run was made with, as far as the run repeats it.
+// requestOf returns the request of a run, as far as the run contains it.
 func requestOf(run api.Run) (path string, body json.RawMessage, err error) {
 	given := map[string]json.RawMessage{}
 	if err := json.Unmarshal(run.Kwargs, &given); err != nil {
@@ -70,7 +70,7 @@ func requestOf(run api.Run) (path string, body json.RawMessage, err error) {
 	return "/threads/" + run.Thread + "/runs/stream", jsonOf(given), nil
 }
 
-// without is an object that lacks members which the bridge has added; nil when nothing is left.
+// without returns an object without members that the bridge has added, or nil if it is empty then.
 func without(raw json.RawMessage, names ...string) json.RawMessage {
 	o := objectOf(raw)
 	for _, name := range names {
@@ -82,7 +82,7 @@ func without(raw json.RawMessage, names ...string) json.RawMessage {
 	return jsonOf(o)
 }
 
-// objectOf are the members of an object that say something.
+// objectOf returns the non-empty members of an object.
 func objectOf(raw json.RawMessage) map[string]json.RawMessage {
 	o := map[string]json.RawMessage{}
 	_ = json.Unmarshal(raw, &o)
@@ -90,14 +90,14 @@ func objectOf(raw json.RawMessage) map[string]json.RawMessage {
 	return o
 }
 
-// jsonOf is JSON for people: < and & stand as they are. Members that are nil are null.
+// jsonOf returns JSON for people, without escapes for < and &. Nil members are null.
 func jsonOf(o map[string]json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(o) // what was JSON is
+	_ = enc.Encode(o) // the values are valid JSON
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// quoted is a word for a POSIX shell that stands for itself.
+// quoted quotes a word for a POSIX shell.
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

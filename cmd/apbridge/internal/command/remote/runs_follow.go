@@ -24,7 +24,7 @@ Exit code: 0 if the run succeeded, 1 if not, 130 after Ctrl-C.`,
 	}, r.follow)
 }
 
-// follow prints a run until it ends. A run that did not succeed is an error.
+// follow prints a run until it ends. It returns an error if the run did not succeed.
 func (r *remote) follow(ctx context.Context, c *api.Client, id string) error {
 	t := &talk.Printer{Out: r.p.Out, Environ: r.p.Environ, Lines: r.json()}
 	err := c.Follow(ctx, id, t.Event)
@@ -40,12 +40,12 @@ func (r *remote) follow(ctx context.Context, c *api.Client, id string) error {
 	return err
 }
 
-// followed prints what has become of a run whose stream is over.
+// followed prints the outcome of a run whose stream has ended.
 func (r *remote) followed(ctx context.Context, c *api.Client, id string) error {
 	e, err := c.Explain(ctx, id)
 	switch {
 	case api.NotFound(err):
-		return nil // a run that is removed with its end has succeeded in telling it
+		return nil // a run that is deleted at its end has printed its success already
 	case err != nil:
 		return err
 	}
@@ -58,7 +58,7 @@ func (r *remote) followed(ctx context.Context, c *api.Client, id string) error {
 	return fmt.Errorf("run %s has not succeeded. %s", id, e.Message)
 }
 
-// waiting is the error of a run that asks.
+// waiting returns the error of a run that asks.
 func waiting(e api.Explanation) error {
 	asked := "the run has stopped to be answered"
 	if list, _ := e.Questions(); len(list) > 0 {

@@ -85,18 +85,18 @@ func (r *remote) printRuns(list []found) error {
 	return table(r.p.Out, "RUN STATE AGE AGENT REQUEST REASON", rows)
 }
 
-// Lengths of texts in a table, in characters. A row with an agent of ten letters is 120 wide at most.
+// Lengths of texts in a table, in characters. A row with an agent of ten letters has at most 120.
 const (
 	requestMost = 32
 	reasonMost  = 40
 )
 
-// requestIn is what a run was asked, for a table.
+// requestIn returns a run's request for a table.
 func requestIn(run found) string {
 	return cut(rule.RequestText(run.Kwargs), requestMost)
 }
 
-// reasonIn is why a run failed or what it waits for, for a table.
+// reasonIn returns the reason of a run's failure or wait for a table.
 func reasonIn(run found) string {
 	if run.state == "success" || run.state == stateRunning {
 		return ""
@@ -106,7 +106,7 @@ func reasonIn(run found) string {
 
 // cut returns the beginning of a text, on one line.
 func cut(text string, most int) string {
-	if len(text) > 8*most { // the rest is not looked at
+	if len(text) > 8*most { // the rest does not matter
 		text = strings.ToValidUTF8(text[:8*most], "")
 	}
 	runes := []rune(strings.Join(strings.Fields(text), " "))
@@ -116,7 +116,7 @@ func cut(text string, most int) string {
 	return strings.TrimSpace(string(runes[:most-1])) + "…"
 }
 
-// knownAgent is the error of an agent that there is not.
+// knownAgent returns an error for an unknown agent.
 func knownAgent(ctx context.Context, c *api.Client, name string) error {
 	list, err := c.Agents(ctx)
 	if err != nil {
@@ -175,7 +175,7 @@ func (r *remote) printRun(run api.Run, e api.Explanation) error {
 		"request", rule.RequestText(run.Kwargs), "code", run.Code, "why", e.Message)
 }
 
-// printQuestions prints what the run asks, and how it is answered.
+// printQuestions prints the run's questions, and how to answer them.
 func printQuestions(w io.Writer, e api.Explanation) {
 	list, open := e.Questions()
 	if !open {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// States of a run that its status does not tell.
+// States of a run that its status lacks.
 const (
 	stateQueued  = "queued"
 	stateRunning = "running"
@@ -18,7 +18,7 @@ const (
 	stateWaiting = "waiting"
 )
 
-// states are all that a run may be in, each with its status in api.RunFilter.
+// states are all states of a run, each with its status in api.RunFilter.
 var states = []struct{ name, status string }{
 	{stateQueued, "pending"}, {stateRunning, "pending"}, {stateParked, "pending"}, {stateWaiting, "interrupted"},
 	{"interrupted", "interrupted"}, {"success", "success"}, {"error", "error"}, {"timeout", "timeout"},
@@ -31,7 +31,7 @@ func stateNames() (names []string) {
 	return names
 }
 
-// stateOf is the state of a run that was explained.
+// stateOf returns the state of a run from its explanation.
 func stateOf(e api.Explanation) string {
 	switch {
 	case e.Status == "pending":
@@ -48,10 +48,10 @@ func stateOf(e api.Explanation) string {
 type found struct {
 	api.Run
 	state string
-	why   string // in a sentence, of one that waits
+	why   string // a sentence, if the run waits
 }
 
-// MarshalJSON returns the run as the bridge shows it, with its state.
+// MarshalJSON returns the run in the bridge's form with its state.
 func (f found) MarshalJSON() ([]byte, error) {
 	members := map[string]json.RawMessage{}
 	if err := json.Unmarshal(f.Whole, &members); err != nil {
@@ -65,10 +65,10 @@ func (f found) MarshalJSON() ([]byte, error) {
 	return json.Marshal(members)
 }
 
-// explainedAtOnce is how many runs of a list are explained at a time.
+// explainedAtOnce is the number of concurrent explanations for a list.
 const explainedAtOnce = 8
 
-// withStates asks for what the statuses of a list do not tell.
+// withStates adds the states that the statuses of a list lack.
 func withStates(ctx context.Context, c *api.Client, list []api.Run) ([]found, error) {
 	all := make([]found, len(list))
 	g, ctx := errgroup.WithContext(ctx)
@@ -83,7 +83,7 @@ func withStates(ctx context.Context, c *api.Client, list []api.Run) ([]found, er
 			if err == nil {
 				all[i].state, all[i].why = stateOf(e), whyOf(e)
 			}
-			if api.NotFound(err) { // removed meanwhile
+			if api.NotFound(err) { // deleted in the meantime
 				err = nil
 			}
 			return err
@@ -92,7 +92,7 @@ func withStates(ctx context.Context, c *api.Client, list []api.Run) ([]found, er
 	return all, g.Wait()
 }
 
-// whyOf is the question that a run waits with, else why it is where it is.
+// whyOf returns the question for which a run waits, or else the reason of its state.
 func whyOf(e api.Explanation) string {
 	if list, _ := e.Questions(); len(list) > 0 {
 		return rule.QuestionText(list[0].Value)
@@ -100,16 +100,16 @@ func whyOf(e api.Explanation) string {
 	return e.Message
 }
 
-// runSearch is which runs are listed.
+// runSearch selects runs for a list.
 type runSearch struct {
 	thread, agent, state string
 	limit                int
 }
 
-// pageOfRuns is how many runs are asked for at a time where not all of them are wanted.
+// pageOfRuns is the page size if not all runs of a page may match.
 const pageOfRuns = 100
 
-// runs are the newest runs that the search finds.
+// runs returns the newest matching runs.
 func (s runSearch) runs(ctx context.Context, c *api.Client) (all []found, err error) {
 	f := api.RunFilter{Thread: s.thread, Agent: s.agent, Limit: min(s.limit, pageOfRuns)}
 	for _, known := range states {

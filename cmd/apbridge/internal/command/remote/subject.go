@@ -10,16 +10,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// subject is what a command is about: a run or a thread. It is named by its id, by the beginning of its id, or by
-// --last.
+// subject is the kind of object of a command: a run or a thread. It is named by its id, by the beginning of its id, or
+// by --last.
 type subject struct {
 	noun    string
-	none    string // is said where --last finds nothing
-	list    string // the command that lists such
-	last    string // the help of --last; "": there is no such flag
-	offered words  // to a shell that completes an id
+	none    string // message if --last finds nothing
+	list    string // the command that lists these objects
+	last    string // the help of --last; "" for no such flag
+	offered words  // completions of an id
 	find    func(ctx context.Context, c *api.Client, p api.Prefix) ([]string, error)
-	newest  func(ctx context.Context, c *api.Client) (string, error) // "": there is none
+	newest  func(ctx context.Context, c *api.Client) (string, error) // nil for none
 }
 
 var aThread = subject{
@@ -34,7 +34,7 @@ var aThread = subject{
 	},
 }
 
-// aRun is a run; --last means the newest one, or the newest in one of the states.
+// aRun is for runs. --last means the newest one, or the newest in one of the states.
 func aRun(states ...string) subject {
 	s := subject{
 		noun: "run", none: "there is no run", list: "apbridge runs ls", last: "use the newest run instead of RUN", offered: runWords(),
@@ -57,14 +57,14 @@ func newestRun(ctx context.Context, c *api.Client, states []string) (newest stri
 		if err != nil {
 			return "", err
 		}
-		if len(list) > 0 && list[0].ID > newest { // ids rise with time
+		if len(list) > 0 && list[0].ID > newest { // ids increase with time
 			newest = list[0].ID
 		}
 	}
 	return newest, nil
 }
 
-// id returns the id that a word names.
+// id returns the id for a word.
 func (s subject) id(ctx context.Context, c *api.Client, word string) (string, error) {
 	if !api.IsPrefix(word) {
 		return word, nil
@@ -81,7 +81,7 @@ func (s subject) id(ctx context.Context, c *api.Client, word string) (string, er
 	return ids[0], nil
 }
 
-// named returns the id that the arguments or --last name, and the arguments behind it.
+// named returns the id from the arguments or --last, and the other arguments.
 func (s subject) named(ctx context.Context, c *api.Client, args []string, last bool) (id string, rest []string, err error) {
 	if !last {
 		id, err = s.id(ctx, c, args[0])
@@ -94,7 +94,7 @@ func (s subject) named(ctx context.Context, c *api.Client, args []string, last b
 	return id, args, err
 }
 
-// about makes a command one about a run or a thread, with up to so many arguments behind its id.
+// about completes a command for a run or a thread, with up to further arguments after its id.
 func (r *remote) about(s subject, cmd *cobra.Command, further int, do func(ctx context.Context, c *api.Client, id string, rest []string) error) *cobra.Command {
 	last := false
 	if s.last != "" {
@@ -126,10 +126,10 @@ func (r *remote) ofOne(s subject, cmd *cobra.Command, do func(ctx context.Contex
 	return r.about(s, cmd, 0, func(ctx context.Context, c *api.Client, id string, _ []string) error { return do(ctx, c, id) })
 }
 
-// shortest is how much of an id a list shows at least: the time in it, up to a millisecond.
+// shortest is the minimum length of ids in lists: the time in it, with milliseconds.
 const shortest = len("01234567-89ab")
 
-// shortened returns how many characters of ids tell them apart.
+// shortened returns the number of characters that make ids unique.
 func shortened(ids []string) int {
 	n := shortest
 	for seen := map[string]string{}; ; clear(seen) {

@@ -86,7 +86,7 @@ func (r *remote) printThreads(list []api.Thread) error {
 	return table(r.p.Out, "THREAD STATE AGE AGENT REQUEST", rows)
 }
 
-// runsShown is how many runs of a thread are shown with it.
+// runsShown is the number of runs that are shown with a thread.
 const runsShown = 10
 
 func (r *remote) threadsShow() *cobra.Command {
@@ -111,7 +111,7 @@ func (r *remote) threadsShow() *cobra.Command {
 	})
 }
 
-// stored is what a thread takes, in words; "" where a bridge does not say, as one of an older version.
+// stored describes the size of a thread. It is "" if the bridge does not report it, as an older version.
 func stored(ctx context.Context, c *api.Client, id string) string {
 	use, err := c.Storage(ctx, id)
 	switch {
@@ -160,7 +160,7 @@ delete_upstream_threads: true.`,
 			if err != nil {
 				return err
 			}
-			for i, word := range ids { // all, before one is gone and another prefix begins to be unique
+			for i, word := range ids { // all before the first deletion, after which another prefix may become unique
 				if ids[i], err = aThread.id(cmd.Context(), c, word); err != nil {
 					return err
 				}

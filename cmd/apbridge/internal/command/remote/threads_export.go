@@ -36,7 +36,7 @@ export is for reading; a bridge cannot import it.`,
 	return cmd
 }
 
-// export is a thread as it is written.
+// export is the format of an exported thread.
 type export struct {
 	Thread  json.RawMessage   `json:"thread"`
 	Runs    []json.RawMessage `json:"runs"`
@@ -63,7 +63,7 @@ func exported(ctx context.Context, c *api.Client, id string) (*export, error) {
 	return all, err
 }
 
-// writeExport leaves no half of a file behind.
+// writeExport leaves no incomplete file behind.
 func writeExport(file string, all *export) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // conversations are private
 	if errors.Is(err, os.ErrExist) {

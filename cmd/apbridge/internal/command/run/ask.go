@@ -14,9 +14,9 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// questioner asks the person at a terminal.
+// questioner asks the person at the terminal.
 type questioner struct {
-	in  *bufio.Reader // nil: no person is there
+	in  *bufio.Reader // nil if there is no person
 	out io.Writer
 }
 
@@ -28,7 +28,7 @@ func (p *program) questioner() *questioner {
 	return a
 }
 
-// answer is what is answered to the questions: a text, or of several a text for each one's id.
+// answer returns the answer to the questions: a text, or for several one text per id.
 func (a *questioner) answer(ctx context.Context, list []api.Question) (any, error) {
 	if a.in == nil {
 		return nil, fmt.Errorf("%s (on a terminal it can be answered here; elsewhere say it in TEXT)", talk.Questions(list))
@@ -47,8 +47,8 @@ func (a *questioner) answer(ctx context.Context, list []api.Question) (any, erro
 	return answers, nil
 }
 
-// line is one line of the person's. The reading goes on after ctx has ended, as a terminal's cannot be stopped: the
-// process ends then.
+// line reads one line. Reading continues after ctx has ended, because a terminal cannot be interrupted; then the
+// process ends.
 func (a *questioner) line(ctx context.Context, question string) (string, error) {
 	fmt.Fprintf(a.out, "the agent asks: %s\n> ", question)
 	type read struct {

@@ -16,9 +16,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// saveFiles writes the files of a thread into a folder, over files that are there. Nothing is written outside of it,
-// whatever the agent calls a file, links in the folder included. The error lists the files that could not be saved; it
-// keeps none of the others from being saved.
+// saveFiles writes the files of a thread into a folder, and overwrites existing ones. It never writes outside of the
+// folder, whatever the names of files, even if the folder contains links. The error lists the files that could not be
+// saved; the others are saved.
 func (p *program) saveFiles(ctx context.Context, c *api.Client, thread, folder string) error {
 	t, err := c.Thread(ctx, thread)
 	if err != nil || len(t.Values.Files) == 0 {
@@ -59,13 +59,13 @@ func (p *program) saveFile(ctx context.Context, c *api.Client, root *os.Root, na
 		return err
 	}
 	if err := errors.Join(content(ctx, c, file, entry, to), to.Close()); err != nil {
-		return errors.Join(err, root.Remove(file.Path)) // half a file must not pass for the whole
+		return errors.Join(err, root.Remove(file.Path)) // an incomplete file must not look complete
 	}
 	fmt.Fprintf(p.Out, "saved %s\n", path.Join(root.Name(), file.Path))
 	return nil
 }
 
-// content writes what a file's entry holds, or what is where it leads to.
+// content writes the contents of a file's entry, or those at its link.
 func content(ctx context.Context, c *api.Client, file rule.File, entry json.RawMessage, to io.Writer) error {
 	if file.Reference == "" {
 		_, err := to.Write(file.Content)

@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// draftOf begins the file of a recording, for which an earlier one is not lost before it is whole.
+// draftOf begins the file of a recording. An earlier recording stays until it is complete.
 func draftOf(e errand) (*outfile.Draft, error) {
 	draft, err := outfile.NewDraft(e.record, e.force)
 	switch {
@@ -24,8 +24,8 @@ func draftOf(e errand) (*outfile.Draft, error) {
 	return draft, nil
 }
 
-// recording opens the file that an errand's calls are recorded to. ended must follow the last of them; it says what was
-// recorded, or why the file is not whole.
+// recording opens the file for the recording of an errand's calls. ended must be called after the last of them. It
+// reports the recording, or why it is incomplete.
 func (p *program) recording(cfg *config.Config, e errand) (with []bridge.Option, ended func() error, err error) {
 	if e.record == "" {
 		return nil, func() error { return nil }, nil

@@ -1,5 +1,5 @@
-// Package run is the command that has an agent do one thing and then ends. Package main adds it. It starts a bridge of
-// its own for that, and asks it as any client does.
+// Package run is the command that runs an agent once and ends. Package main adds it. It starts a private bridge, and
+// uses it as any client does.
 package run
 
 import (
@@ -22,7 +22,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// program is the process around these commands.
+// program is the process of this command.
 type program struct{ *console.Process }
 
 // Command returns the command apbridge run.
@@ -88,13 +88,13 @@ Exit code: 0 success, 1 failure or an unanswered question, 130 cancelled with Ct
 	return cmd
 }
 
-// withoutAgents reports whether all that is wrong with a configuration is that it has no agents.
+// withoutAgents reports whether the only problem of a configuration is that it has no agents.
 func withoutAgents(err error) bool {
 	var faults config.Complaints
 	return errors.As(err, &faults) && len(faults) == 1 && faults[0].Key == "agents"
 }
 
-// noAgent is the error of an argument that is neither a URL nor one of the names of the configuration.
+// noAgent returns the error of an argument that is neither a URL nor an agent of the configuration.
 func noAgent(name string, names []string) error {
 	near, url := mapping.Nearest(name, names), console.MeantURL(name)
 	switch {
@@ -108,16 +108,16 @@ func noAgent(name string, names []string) error {
 	return console.Misuse(fmt.Sprintf("there is no agent %q in the configuration; there are: %s. Name one of them, or give a URL", name, strings.Join(names, ", ")))
 }
 
-// errand is what an agent is to do.
+// errand is the input of a run and the options of the command.
 type errand struct {
 	agent, text, out, record string
 
-	named string // the agent, as the command line names it
+	named string // the agent's name on the command line
 
-	force bool // a recording that is there is written over
+	force bool // overwrite an existing recording
 }
 
-// makeOut makes the folder for files before anything is done: an agent's work must not be lost for want of one.
+// makeOut creates the folder for files in advance, because an agent's work must not be lost for lack of one.
 func (e errand) makeOut() error {
 	if e.out == "" {
 		return nil
@@ -128,7 +128,7 @@ func (e errand) makeOut() error {
 	return nil
 }
 
-// once does a run through a bridge of its own, which leaves nothing behind.
+// once executes a run with a private bridge, which leaves nothing behind.
 func (p *program) once(ctx context.Context, cfg *config.Config, log *zap.Logger, e errand) (err error) {
 	bridge.SweepTemporary(os.TempDir())
 	if err := e.makeOut(); err != nil {
@@ -160,7 +160,7 @@ func (p *program) once(ctx context.Context, cfg *config.Config, log *zap.Logger,
 	return errors.Join(err, <-served, a.Close())
 }
 
-// send has the agent do it, and saves its files.
+// send runs the agent and saves its files.
 func (p *program) send(ctx context.Context, c *api.Client, e errand) error {
 	t, err := c.NewThread(ctx)
 	if err != nil {
@@ -173,7 +173,7 @@ func (p *program) send(ctx context.Context, c *api.Client, e errand) error {
 	return errors.Join(err, p.saveFiles(ctx, c, t.ID, e.out))
 }
 
-// converse prints the run, and goes on with a further one for each question that is answered.
+// converse prints the run, and another one for each answered question.
 func (p *program) converse(ctx context.Context, c *api.Client, thread string, e errand) error {
 	run, lost, err := c.Start(ctx, thread, map[string]any{
 		"assistant_id": e.agent, "input": map[string]any{"messages": []any{map[string]string{"type": "human", "content": e.text}}},
@@ -200,10 +200,10 @@ func (p *program) converse(ctx context.Context, c *api.Client, thread string, e 
 	return err
 }
 
-// interruptedMost is how long an interrupted run may take to end.
+// interruptedMost is the time that an interrupted run may take to end.
 const interruptedMost = 15 * time.Second
 
-// interrupted cancels the run and prints what is left of it.
+// interrupted cancels the run and prints the rest of its output.
 func (p *program) interrupted(ctx context.Context, c *api.Client, run string, e errand) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), interruptedMost)
 	defer stop()

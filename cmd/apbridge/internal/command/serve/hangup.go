@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// Hangups takes SIGHUP, which ends other commands. It has two meanings: an operator wants the configuration to be read
-// again, or the terminal is gone that the process was started from. Then stop is called, since nothing could end it
-// there any more; unless the process was to outlive the terminal, as with nohup.
+// Hangups handles SIGHUP, which ends other commands. It has two meanings: an operator requests a reload, or the
+// terminal of the process was closed. In the second case it calls stop, since nothing else could end the process,
+// unless the process is to outlive the terminal, as with nohup.
 func Hangups(stop func()) <-chan os.Signal {
 	outlives := signal.Ignored(syscall.SIGHUP) || !hasTerminal()
 	taken, passed := make(chan os.Signal, 1), make(chan os.Signal, 1)
@@ -21,14 +21,14 @@ func Hangups(stop func()) <-chan os.Signal {
 			}
 			select {
 			case passed <- s:
-			default: // one that was not taken yet stands for this one, too
+			default: // a pending one is sufficient
 			}
 		}
 	}()
 	return passed
 }
 
-// hasTerminal reports whether the process has a terminal that it is controlled by.
+// hasTerminal reports whether the process has a controlling terminal.
 func hasTerminal() bool {
 	f, err := os.OpenFile("/dev/tty", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {

@@ -12,19 +12,19 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// logHandler shows how the log is set, and sets it.
+// logHandler shows and changes the log's setting.
 type logHandler struct{ *console.Log }
 
-// mostOfLog bounds the body of a change, in bytes.
+// mostOfLog is the maximum size of a change in bytes.
 const mostOfLog = 4 << 10
 
-// wireLog is the log's setting as GET shows it and PUT takes it; a member that PUT leaves out stays.
+// wireLog is the log's setting in requests and responses. Members that PUT lacks are unchanged.
 type wireLog struct {
 	Level  string `json:"level"`
 	Format string `json:"format"`
 }
 
-// ServeHTTP answers GET with what is set, and PUT by setting it until the process ends.
+// ServeHTTP answers GET with the current setting. PUT changes it until the process ends.
 func (s logHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	set := wireLog(s.Setting())
 	switch r.Method {
@@ -63,5 +63,5 @@ func (s logHandler) put(w http.ResponseWriter, r *http.Request, set *wireLog) er
 func answerLog(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client may be gone
+	_ = json.NewEncoder(w).Encode(v) // the client may have left
 }

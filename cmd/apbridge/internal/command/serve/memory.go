@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// gcPercent is GOGC where the environment sets none. Most of the live heap belongs to open streams, of which there may
-// be thousands: garbage may grow to half of it. With Go's own 100 a run costs an eighth less, and an open stream takes
-// up to half more. With 75 it would take no more than it may, but a body's peak is then ten times its length and more
+// gcPercent is the default of GOGC. Most of the live heap belongs to open streams, of which there may be thousands.
+// With 50, garbage is at most half of it. With Go's default of 100 a run costs an eighth less, but an open stream needs
+// up to half more. 75 would be acceptable for streams, but the peak of a body would exceed ten times its length
 // (TestPeakOfOneBody).
 const gcPercent = 50
 
-// setCollector sets how often memory is collected. The runtime honours GOMEMLIMIT beside it.
+// setCollector sets GOGC. The runtime also honours GOMEMLIMIT.
 func (p *program) setCollector() {
 	if !slices.ContainsFunc(p.Environ, func(v string) bool { return strings.HasPrefix(v, "GOGC=") }) {
 		debug.SetGCPercent(gcPercent)

@@ -14,11 +14,11 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// watchEvery is how often the files of the configuration are looked at. They are read, and not only asked for their
-// dates: what a link leads to may be replaced (a ConfigMap), and files be copied with their dates.
+// watchEvery is the interval at which the configuration files are read. Their dates are not sufficient: the target of a
+// link may be replaced (a ConfigMap), and files may be copied with their dates.
 const watchEvery = 2 * time.Second
 
-// reloader reads the configuration again when it is told to, and when its files have changed.
+// reloader reloads the configuration at a signal, and when its files have changed.
 type reloader struct {
 	from     console.ConfigFlags
 	logs     console.LogFlags
@@ -26,17 +26,17 @@ type reloader struct {
 	app      *bridge.App
 	switched *console.Log
 	systemd  supervisor
-	hangups  <-chan os.Signal // nil: there are none
+	hangups  <-chan os.Signal // nil if there is no such signal
 
-	read contents // as the configuration was read last
+	read contents // contents at the newest reload
 }
 
-// contents are the digests of files, by their names; of one that cannot be read it is that of nothing.
+// contents has the digests of files by name. An unreadable file has that of an empty one.
 type contents map[string][sha256.Size]byte
 
 func (c contents) note(file string, content []byte) { c[file] = sha256.Sum256(content) }
 
-// now are the same files as they are now. What is no regular file, as a pipe, cannot be read again.
+// now returns the current contents of the same files. Files that are not regular, such as pipes, cannot be read again.
 func (c contents) now() contents {
 	now := maps.Clone(c)
 	for file := range c {
@@ -49,8 +49,8 @@ func (c contents) now() contents {
 	return now
 }
 
-// attend has the configuration be reloaded, and the supervisor told how the bridge is, until the returned stop is
-// called. A shutdown ends reloads; signs of life go on.
+// attend reloads the configuration and notifies the supervisor until stop is called. A shutdown ends reloads, but not
+// the notifications.
 func (r *reloader) attend(ctx context.Context) (stop func()) {
 	serving, end := context.WithCancel(ctx)
 	alive, die := context.WithCancel(context.WithoutCancel(ctx))
@@ -64,7 +64,7 @@ func (r *reloader) attend(ctx context.Context) (stop func()) {
 	forget := context.AfterFunc(ctx, func() { defer close(told); r.systemd.stopping() })
 	return func() {
 		if !forget() {
-			<-told // a bridge without work stops sooner than a goroutine begins
+			<-told // a bridge without work stops before this goroutine has started
 		}
 		end()
 		die()
@@ -72,8 +72,8 @@ func (r *reloader) attend(ctx context.Context) (stop func()) {
 	}
 }
 
-// seen has files be as they were looked at: one that is too large was not read as a whole, and is no reason to try
-// again and again.
+// seen replaces contents by those of another look. A file that is too large was not read completely, and must not cause
+// endless reloads.
 func (c contents) seen(looked contents) {
 	for file := range c {
 		if sum, ok := looked[file]; ok {
@@ -82,8 +82,8 @@ func (c contents) seen(looked contents) {
 	}
 }
 
-// run reloads until ctx ends: at each hangup, and when files have changed and then stayed the same for a look, since
-// they may be written piece by piece.
+// run reloads until ctx ends: at each signal, and when files have changed and then stayed the same for an interval,
+// since they may be written in pieces.
 func (r *reloader) run(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -105,8 +105,8 @@ func (r *reloader) run(ctx context.Context) {
 	}
 }
 
-// reload changes the log's setting only where the configuration's has changed: it may have been set on the admin
-// listener since.
+// reload changes the log's setting only if the configuration's has changed, because it may have been set on the admin
+// listener.
 func (r *reloader) reload() {
 	defer r.systemd.reloading()()
 	change, err := r.app.Reload(r.load)

@@ -1,5 +1,5 @@
-// Package serve is the command that runs the bridge: its log, its reloads, its supervisor. Package main adds it. It
-// answers no request; package bridge does.
+// Package serve is the command that runs the bridge, with its log, its reloads and its supervisor. Package main adds
+// it. Package bridge answers the requests.
 package serve
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// program is the process around these commands.
+// program is the process of this command.
 type program struct{ *console.Process }
 
 // Command returns the command apbridge serve.
@@ -78,7 +78,7 @@ func (p *program) serve(ctx context.Context, cfg *config.Config, again *reloader
 		return err
 	}
 	app.Administer("/log", logHandler{again.switched})
-	if at := app.Inspector(); at != "" && console.OnTerminal(p.Err) { // elsewhere the log has it, in lines for programs
+	if at := app.Inspector(); at != "" && console.OnTerminal(p.Err) { // otherwise it is in the log, which is for programs
 		app.OnServing(func() { fmt.Fprintf(p.Err, "Open %s to see what runs. Ctrl-C stops the bridge.\n", at) })
 	}
 	p.setCollector()

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// supervisor is the service manager that waits for word from this process, as systemd does (sd_notify(3),
-// sd_watchdog_enabled(3)). Where none does, it is told nothing.
+// supervisor is a service manager that expects notifications of this process, such as systemd (sd_notify(3),
+// sd_watchdog_enabled(3)). Without one nothing is sent.
 type supervisor struct {
-	socket string        // "": there is none
-	every  time.Duration // between two signs of life; 0: none are asked for
+	socket string        // "" for none
+	every  time.Duration // interval of watchdog notifications; 0 for none
 }
 
 func newSupervisor(environ []string) (s supervisor) {
@@ -30,7 +30,7 @@ func newSupervisor(environ []string) (s supervisor) {
 	return s
 }
 
-// notify sends the supervisor a state. It is lost where none listens, which is no reason not to serve.
+// notify sends the supervisor a state. Errors are ignored, since they are no reason to stop.
 func (s supervisor) notify(state ...string) {
 	if s.socket == "" {
 		return
@@ -46,13 +46,13 @@ func (s supervisor) notify(state ...string) {
 func (s supervisor) ready()    { s.notify("READY=1") }
 func (s supervisor) stopping() { s.notify("STOPPING=1") }
 
-// reloading tells the supervisor that a reload begins, and the returned done that it is over, whichever way.
+// reloading notifies the supervisor of a reload. done ends it, successful or not.
 func (s supervisor) reloading() (done func()) {
 	s.notify("RELOADING=1", "MONOTONIC_USEC="+strconv.FormatInt(monotonic().Microseconds(), 10))
 	return s.ready
 }
 
-// live sends signs of life until ctx ends.
+// live sends watchdog notifications until ctx ends.
 func (s supervisor) live(ctx context.Context) {
 	if s.socket == "" || s.every <= 0 {
 		return

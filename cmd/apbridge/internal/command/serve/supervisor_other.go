@@ -4,5 +4,5 @@ package serve
 
 import "time"
 
-// monotonic is asked for by systemd, which is on Linux only.
+// monotonic is only needed for systemd, which is for Linux.
 func monotonic() time.Duration { return 0 }

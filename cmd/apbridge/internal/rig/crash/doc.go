@@ -1,3 +1,3 @@
-// Package crash shows what is left after deaths: of a process at each fail point, of several bridges under load, of
-// PostgreSQL. It holds tests only.
+// Package crash tests the state after deaths: of a process at each fail point, of several bridges under load, of
+// PostgreSQL. It only has tests.
 package crash

@@ -1,3 +1,2 @@
-// Package fault shows how the bridge bears faults of agents, clients, disks and limits. docs/faults.md lists them. It
-// holds tests only.
+// Package fault tests faults of agents, clients, disks and limits, which docs/faults.md lists. It only has tests.
 package fault

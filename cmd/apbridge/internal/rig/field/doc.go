@@ -1,4 +1,4 @@
-// Package field shows that each operation that the documents of threads and runs name, and each field of its request,
-// is honoured, refused or told to be a hint, and that the answers are as described: with assistants, crons, webhooks
-// and what /info says of clients. It holds tests only.
+// Package field tests that each documented operation of threads and runs, and each field of its request, is supported,
+// refused or documented as a hint, and that the answers are as documented. It includes assistants, crons, webhooks and
+// the clients in /info. It only has tests.
 package field

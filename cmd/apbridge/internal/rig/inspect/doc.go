@@ -1,3 +1,3 @@
-// Package inspect shows what people see of a bridge in a browser: the inspector, the pages / and /docs, and that the
-// programs on them run as they are copied. It holds tests only.
+// Package inspect tests the browser's view of a bridge: the inspector, the pages / and /docs, and that the example
+// programs on them run. It only has tests.
 package inspect

@@ -1,5 +1,4 @@
-// Package matrix shows every kind of client in front of every kind of agent, and what holds for every route: its
-// document, what it refuses, who may ask it and whose data it shows, and that a request that comes again is answered
-// once. Stock clients that cannot be installed are replayed, and a further dialect is put into the table. It holds
-// tests only.
+// Package matrix tests every kind of client with every kind of agent, and properties of every route: its documentation,
+// its refusals, its permissions and the visibility of data, and that a repeated request has one effect. Stock clients
+// that cannot be installed are replayed, and another dialect is added. It only has tests.
 package matrix

@@ -1,5 +1,5 @@
-// Package operate shows what those who run a bridge set, see and answer for: that every key of the configuration
-// changes something, what keys and tenants may use, the audit, metrics, traces and logs of requests, bodies that are
-// sealed, databases of the version before, and the data of one owner. What agents are given because the configuration
-// says so stands here, too: memory, and the request and principal that a call is made for. It holds tests only.
+// Package operate tests the operator's view: that every key of the configuration has an effect, limits of keys and
+// tenants, the audit log, metrics, traces and logs of requests, encrypted bodies, databases of the previous version,
+// and the data of one owner. It also tests configured data for agents: memory, and the request and principal of a call.
+// It only has tests.
 package operate

@@ -1,2 +1,2 @@
-// Package taskstep shows that promises to clients of tasks, steps and topics are kept. It holds tests only.
+// Package taskstep tests the promises to clients of tasks, steps and topics. It only has tests.
 package taskstep

@@ -1,3 +1,3 @@
-// Package threadrun shows that promises to clients of threads and runs are kept: questions, forks, files, streams and
-// the states of agents, whatever the fields of one request say (package field). It holds tests only.
+// Package threadrun tests the promises to clients of threads and runs beyond single fields (package field): questions,
+// forks, files, streams and the states of agents. It only has tests.
 package threadrun
