@@ -63,7 +63,6 @@ export const agreed = [
 
 // The faults of the bridge. Each shows as a TODO; whoever mends one deletes its row.
 export const faults = [
-  { why: "mode messages lacks the tokens of inner graphs", in: /from outside/, at: / frames( messages\/(metadata|partial))?$/ },
   { why: "an inner checkpoint has one id in checkpoints and another in debug", in: /with its subgraphs/, at: /(parents|checkpoint_map)\., another id$/, sometimes: true },
   { why: "debug frames name the agent's ids of what was before the run: its checkpoint and the run that made it", in: /edited and forked|answered, and memory/, at: /frame debug\.payload\.((parent_checkpoint\.checkpoint_id|metadata\.run_id), another id|(config|parent_config|metadata)[^ ]*\.checkpoint_map)$/ },
 ];
