@@ -18,12 +18,24 @@ type names struct {
 	*job
 	points checkpointIDs
 	newest string // what the bridge calls the newest checkpoint, where it was named here
+	before string // the one before it, which may be older than the run
 }
 
-// own is data in which those members that name the upstream run, thread, assistant and graph name the bridge's: clients
-// hand these ids back, and the bridge knows none but its own. The agent's state is not looked at, but for copies of it
-// in frames of debug and events. Data is the caller's to give away: ids of equal length, as all UUIDs are, are written
-// over.
+// newNames returns the names of a run. One that is taken up again goes on from the newest checkpoint that it logged.
+func newNames(j *job) names {
+	n := names{job: j}
+	for _, ev := range mapping.NewestAttempt(j.t.After) {
+		if cp := ev.Head.Checkpoint; cp != nil {
+			n.newest = cp.ID
+		}
+	}
+	return n
+}
+
+// own is data in which those members that name the upstream run, thread, assistant and graph, and the older checkpoint
+// that the run began at, name the bridge's: clients hand these ids back, and the bridge knows none but its own. The
+// agent's state is not looked at, but for copies of it in frames of debug and events. Data is the caller's to give away:
+// ids of equal length, as all UUIDs are, are written over.
 func (n *names) own(data json.RawMessage) json.RawMessage {
 	for at := 0; ; {
 		hit := bytes.Index(data[at:], idKey)
@@ -55,6 +67,10 @@ func (n *names) pair(key string) (theirs, ours string) {
 		return n.target.id, n.t.Run.AssistantID
 	case "graph_id":
 		return n.target.graph, n.t.Run.Agent
+	case "checkpoint_id": // of the run's configurable
+		if fork := n.t.Graph.Fork; fork != nil {
+			return fork.Checkpoint, n.t.Run.Base
+		}
 	}
 	return "", ""
 }
@@ -87,34 +103,45 @@ func isText(data []byte, text string) bool {
 }
 
 // checkpointIDs are pairs of ids of the same checkpoint, the agent's and the bridge's, newest last. Frames refer only
-// to the newest few.
+// to the newest few, and to those where the run began.
 type checkpointIDs [][2]string
 
-const pointsKept = 4
+const (
+	pointsKept = 6
+	firstKept  = 2
+)
 
 func (p *checkpointIDs) note(theirs, ours string) {
-	if theirs == "" || ours == "" {
+	if theirs == "" || ours == "" || slices.ContainsFunc(*p, func(known [2]string) bool { return known[0] == theirs }) {
 		return
 	}
 	if *p = append(*p, [2]string{theirs, ours}); len(*p) > pointsKept {
-		*p = (*p)[1:]
+		*p = slices.Delete(*p, firstKept, firstKept+1)
 	}
 }
 
 // ownPoints is a debug frame in which checkpoints of the root are called as the bridge calls them. The frame of a
-// checkpoint follows the state there, so that it tells what the agent calls the newest one; no other frame does.
+// checkpoint follows the state there, so that it tells what the agent calls the newest one and the one before; no other
+// frame does. If an earlier run made the checkpoint, that is called as the bridge calls it, too.
 func (n *names) ownPoints(root bool, step int, data json.RawMessage) json.RawMessage {
+	type point struct {
+		ID string `json:"checkpoint_id"`
+	}
 	var told struct {
 		Type    string `json:"type"`
 		Step    int    `json:"step"`
 		Payload struct {
-			Checkpoint struct {
-				ID string `json:"checkpoint_id"`
-			} `json:"checkpoint"`
+			Checkpoint point          `json:"checkpoint"`
+			Parent     point          `json:"parent_checkpoint"`
+			Metadata   checkpointMeta `json:"metadata"`
 		} `json:"payload"`
 	}
 	if root && json.Unmarshal(data, &told) == nil && told.Type == "checkpoint" && told.Step == step {
+		n.points.note(told.Payload.Parent.ID, n.before)
 		n.points.note(told.Payload.Checkpoint.ID, n.newest)
+		if made := told.Payload.Metadata; made.RunID != "" && made.Ours != "" {
+			data = bytes.ReplaceAll(data, quoted(made.RunID), quoted(made.Ours))
+		}
 	}
 	for _, p := range n.points {
 		data = bytes.ReplaceAll(data, quoted(p[0]), quoted(p[1]))
@@ -126,17 +153,17 @@ func quoted(id string) []byte { return []byte(`"` + id + `"`) }
 
 // pointID is the id of a checkpoint that frames of debug will name; "" leaves it to the engine.
 func (n *names) pointID() string {
-	n.newest = ""
-	if slices.Contains(n.t.Run.Options.StreamModes, "debug") {
-		n.newest = mapping.NewID()
+	if !slices.Contains(n.t.Run.Options.StreamModes, "debug") {
+		return ""
 	}
+	n.before, n.newest = cmp.Or(n.newest, n.t.Run.Base), mapping.NewID()
 	return n.newest
 }
 
 // startsAt notes the checkpoint that frames of debug name next: ours, unless another one came before the run's own.
 func (n *names) startsAt(ours string) {
 	if n.newest == "" {
-		n.newest = ours
+		n.before, n.newest = n.t.Graph.BaseParent, ours
 	}
 }
 
