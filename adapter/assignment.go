@@ -77,6 +77,8 @@ type GraphAssignment struct {
 	// have that point, or has another state there.
 	Values json.RawMessage
 	Fork   *Fork
+	// BaseParent is the checkpoint before the one that the run starts from (Run.Base). It is "" if there is none.
+	BaseParent string
 	// AsNode is the node that the client named as the author of Values. The graph continues after it. It is "" if the
 	// client named none.
 	AsNode string

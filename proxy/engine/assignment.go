@@ -260,6 +260,8 @@ func (x *execution) assignGraph(ctx context.Context, t *adapter.Assignment) erro
 	if err := x.addMemory(ctx, t); err != nil {
 		return err
 	}
+	base, missing := x.base(ctx) // without it a run can still go on where the agent is
+	t.Graph.BaseParent = base.Parent
 	if len(mapping.NewestAttempt(t.After)) > 1 || (x.Run.Attempt > 1 || apart && t.Link.Remote != "") && t.Resume {
 		return nil // the upstream run is under way, or only the thread that asked can use the answer
 	}
@@ -269,7 +271,10 @@ func (x *execution) assignGraph(ctx context.Context, t *adapter.Assignment) erro
 		return nil
 	}
 	if t.Link.Remote != "" && x.Run.Base != "" {
-		fork, err := x.forkOf(ctx, t.Link.Remote)
+		if missing != nil {
+			return missing
+		}
+		fork, err := x.forkOf(ctx, base, t.Link.Remote)
 		if t.Graph.Fork = fork; err != nil || fork != nil && fork.Checkpoint != "" {
 			return err
 		}
@@ -277,12 +282,16 @@ func (x *execution) assignGraph(ctx context.Context, t *adapter.Assignment) erro
 	if t.Graph.Values = x.rec.fold.JSON(); t.Graph.Fork == nil {
 		t.Link = mapping.Link{}
 	}
-	if x.Run.Base == "" {
-		return nil
-	}
-	base, err := x.store.States.Checkpoint(ctx, x.Run.ThreadID, x.Run.Base)
 	t.Graph.AsNode = base.AsNode
-	return err
+	return missing
+}
+
+// base returns the checkpoint that the run starts from, or zero.
+func (x *execution) base(ctx context.Context) (mapping.Checkpoint, error) {
+	if x.Run.Base == "" {
+		return mapping.Checkpoint{}, nil
+	}
+	return x.store.States.Checkpoint(ctx, x.Run.ThreadID, x.Run.Base)
 }
 
 // sameState reports whether the agent's thread has the state that the run begins with. The link of a run that was
@@ -292,13 +301,10 @@ func (x *execution) sameState(t *adapter.Assignment) bool {
 	return t.Link.Remote != "" && t.Link.LocalCheckpoint == x.Run.Base && (!t.Link.Undone || t.Resume)
 }
 
-// forkOf returns the run's base as a point of the linked upstream thread, or nil if it is none. Streams do not contain
+// forkOf returns the run's base c as a point of the linked upstream thread, or nil if it is none. Streams do not contain
 // the ids of checkpoints. A checkpoint within a run is therefore known by the upstream run that was logged before it.
-func (x *execution) forkOf(ctx context.Context, linked string) (*adapter.Fork, error) {
-	c, err := x.store.States.Checkpoint(ctx, x.Run.ThreadID, x.Run.Base)
+func (x *execution) forkOf(ctx context.Context, c mapping.Checkpoint, linked string) (*adapter.Fork, error) {
 	switch {
-	case err != nil:
-		return nil, err
 	case c.Remote != "" && c.RemoteThread == linked:
 		return &adapter.Fork{Checkpoint: c.Remote}, nil
 	case c.Remote != "" || c.RunID == "":

@@ -31,7 +31,7 @@ type drive struct {
 
 func newDrive(ctx context.Context, b *backend, t *adapter.Assignment, yield func(mapping.Event, error) bool) *drive {
 	j := newJob(ctx, b, t, yield)
-	s := &drive{job: j, requests: requests{j}, names: names{job: j}}
+	s := &drive{job: j, requests: requests{j}, names: newNames(j)}
 	s.thread = thread{job: j, names: &s.names}
 	s.inquiry = inquiry{job: j, thread: &s.thread}
 	s.frames = translator{job: j, names: &s.names, askers: map[string]string{}, within: map[string]string{}}

@@ -144,8 +144,8 @@ func (tr *translator) kept(mode string, head mapping.Head, data json.RawMessage)
 	}
 	ev := mapping.Event{Kind: mapping.KindChunk, Head: head, Data: tr.names.own(data)}
 	switch {
-	case mode == "debug":
-		ev.Head.Name, ev.Data = mode, tr.names.ownPoints(len(head.NS) == 0, tr.told.step, ev.Data)
+	case mode == "debug" || mode == "checkpoints":
+		ev.Head.Name, ev.Data = mode, tr.names.ownPoints(mode == "debug" && len(head.NS) == 0, tr.told.step, ev.Data)
 	case mode == "messages" && isTuple(data):
 		ev.Kind = mapping.KindDelta
 	default:

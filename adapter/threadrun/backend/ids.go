@@ -18,11 +18,24 @@ type names struct {
 	*job
 	points checkpointIDs
 	newest string // the bridge's id of the newest checkpoint, if it was chosen here
+	before string // the bridge's id of the one before it, which may be older than the run
 }
 
-// own replaces the ids of the upstream run, thread, assistant and graph by the bridge's. Clients send these ids back,
-// and the bridge only knows its own. The agent's state is not changed, except for its copies in frames of debug and
-// events. own may overwrite data: ids of equal length, as all UUIDs are, are replaced in place.
+// newNames returns the names of a run. A continued run starts with the newest checkpoint that it logged.
+func newNames(j *job) names {
+	n := names{job: j}
+	for _, ev := range mapping.NewestAttempt(j.t.After) {
+		if cp := ev.Head.Checkpoint; cp != nil {
+			n.newest = cp.ID
+		}
+	}
+	return n
+}
+
+// own replaces the ids of the upstream run, thread, assistant and graph, and of the older checkpoint at which the run
+// began, by the bridge's. Clients send these ids back, and the bridge only knows its own. The agent's state is not
+// changed, except for its copies in frames of debug and events. own may overwrite data: ids of equal length, as all
+// UUIDs are, are replaced in place.
 func (n *names) own(data json.RawMessage) json.RawMessage {
 	for at := 0; ; {
 		hit := bytes.Index(data[at:], idKey)
@@ -54,6 +67,10 @@ func (n *names) pair(key string) (theirs, ours string) {
 		return n.target.id, n.t.Run.AssistantID
 	case "graph_id":
 		return n.target.graph, n.t.Run.Agent
+	case "checkpoint_id": // of the run's configurable
+		if fork := n.t.Graph.Fork; fork != nil {
+			return fork.Checkpoint, n.t.Run.Base
+		}
 	}
 	return "", ""
 }
@@ -86,34 +103,45 @@ func isText(data []byte, text string) bool {
 }
 
 // checkpointIDs are pairs of the agent's and the bridge's id of the same checkpoint, newest last. Frames refer only to
-// the newest few.
+// the newest few and to those at which the run began.
 type checkpointIDs [][2]string
 
-const pointsKept = 4
+const (
+	pointsKept = 6
+	firstKept  = 2
+)
 
 func (p *checkpointIDs) note(theirs, ours string) {
-	if theirs == "" || ours == "" {
+	if theirs == "" || ours == "" || slices.ContainsFunc(*p, func(known [2]string) bool { return known[0] == theirs }) {
 		return
 	}
 	if *p = append(*p, [2]string{theirs, ours}); len(*p) > pointsKept {
-		*p = (*p)[1:]
+		*p = slices.Delete(*p, firstKept, firstKept+1)
 	}
 }
 
-// ownPoints replaces the ids of checkpoints of the root in a debug frame. The frame of a checkpoint follows the state
-// there. Only it contains the agent's id of the newest checkpoint.
+// ownPoints replaces the ids of checkpoints of the root in a debug frame, and the id of an earlier run that made the
+// checkpoint. The frame of a checkpoint follows the state there. Only it contains the agent's ids of the newest
+// checkpoint and of the one before.
 func (n *names) ownPoints(root bool, step int, data json.RawMessage) json.RawMessage {
+	type point struct {
+		ID string `json:"checkpoint_id"`
+	}
 	var told struct {
 		Type    string `json:"type"`
 		Step    int    `json:"step"`
 		Payload struct {
-			Checkpoint struct {
-				ID string `json:"checkpoint_id"`
-			} `json:"checkpoint"`
+			Checkpoint point          `json:"checkpoint"`
+			Parent     point          `json:"parent_checkpoint"`
+			Metadata   checkpointMeta `json:"metadata"`
 		} `json:"payload"`
 	}
 	if root && json.Unmarshal(data, &told) == nil && told.Type == "checkpoint" && told.Step == step {
+		n.points.note(told.Payload.Parent.ID, n.before)
 		n.points.note(told.Payload.Checkpoint.ID, n.newest)
+		if made := told.Payload.Metadata; made.RunID != "" && made.Ours != "" {
+			data = bytes.ReplaceAll(data, quoted(made.RunID), quoted(made.Ours))
+		}
 	}
 	for _, p := range n.points {
 		data = bytes.ReplaceAll(data, quoted(p[0]), quoted(p[1]))
@@ -125,17 +153,17 @@ func quoted(id string) []byte { return []byte(`"` + id + `"`) }
 
 // pointID returns the id of a checkpoint that debug frames will name. For "" the engine chooses the id.
 func (n *names) pointID() string {
-	n.newest = ""
-	if slices.Contains(n.t.Run.Options.StreamModes, "debug") {
-		n.newest = mapping.NewID()
+	if !slices.Contains(n.t.Run.Options.StreamModes, "debug") {
+		return ""
 	}
+	n.before, n.newest = cmp.Or(n.newest, n.t.Run.Base), mapping.NewID()
 	return n.newest
 }
 
 // startsAt records the next checkpoint that debug frames name: ours, unless another one precedes the run's own.
 func (n *names) startsAt(ours string) {
 	if n.newest == "" {
-		n.newest = ours
+		n.before, n.newest = n.t.Graph.BaseParent, ours
 	}
 }
 

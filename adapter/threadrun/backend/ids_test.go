@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/google/go-cmp/cmp"
 )
@@ -26,7 +28,8 @@ func driveWithIDs(t testing.TB) *drive {
 		t.Fatal(err)
 	}
 	task := adaptertest.NewTask(nil)
-	task.Run.Agent, task.Run.AssistantID = "ours", ourGraph
+	task.Run.Agent, task.Run.AssistantID, task.Run.Base = "ours", ourGraph, ourRoot
+	task.Graph.Fork = &adapter.Fork{Checkpoint: olderInner}
 	s := newDrive(context.Background(), b, &task, nil)
 	t.Cleanup(s.close)
 	s.link = mapping.Link{Remote: theirThread, RemoteRun: theirRun}
@@ -38,14 +41,15 @@ func TestIDsAreTheBridges(t *testing.T) {
 	t.Parallel()
 	s := driveWithIDs(t)
 	for given, want := range map[string]string{
-		`{"run_id":"` + theirRun + `","thread_id":"` + theirThread + `"}`:          `{"run_id":"` + adaptertest.RunID + `","thread_id":"` + adaptertest.ThreadID + `"}`,
-		`{"thread_id" : "` + theirThread + `"}`:                                    `{"thread_id" : "` + adaptertest.ThreadID + `"}`,
-		`{"assistant_id":"` + theirGraph + `","graph_id":"nested","a":1}`:          `{"assistant_id":"` + ourGraph + `","graph_id":"ours","a":1}`,
-		`[{"x":[{"run_id":"` + theirRun + `"}]},{"run_id":"` + theirRun + `"}]`:    `[{"x":[{"run_id":"` + adaptertest.RunID + `"}]},{"run_id":"` + adaptertest.RunID + `"}]`,
-		`{"run_id":"another","thread_id":null,"graph_id":{"nested":1},"run_id":1}`: `{"run_id":"another","thread_id":null,"graph_id":{"nested":1},"run_id":1}`,
-		`{"my_run_id":"` + theirRun + `","id":"` + theirRun + `"}`:                 `{"my_run_id":"` + theirRun + `","id":"` + theirRun + `"}`,
-		`{"text":"{\"run_id\":\"` + theirRun + `\"}","list":["run_id"],"k":"_id"}`: `{"text":"{\"run_id\":\"` + theirRun + `\"}","list":["run_id"],"k":"_id"}`,
-		`{"graph_id":"nested2","thread_id":"` + theirThread + `x"}`:                `{"graph_id":"nested2","thread_id":"` + theirThread + `x"}`,
+		`{"run_id":"` + theirRun + `","thread_id":"` + theirThread + `"}`:                    `{"run_id":"` + adaptertest.RunID + `","thread_id":"` + adaptertest.ThreadID + `"}`,
+		`{"thread_id" : "` + theirThread + `"}`:                                              `{"thread_id" : "` + adaptertest.ThreadID + `"}`,
+		`{"assistant_id":"` + theirGraph + `","graph_id":"nested","a":1}`:                    `{"assistant_id":"` + ourGraph + `","graph_id":"ours","a":1}`,
+		`[{"x":[{"run_id":"` + theirRun + `"}]},{"run_id":"` + theirRun + `"}]`:              `[{"x":[{"run_id":"` + adaptertest.RunID + `"}]},{"run_id":"` + adaptertest.RunID + `"}]`,
+		`{"run_id":"another","thread_id":null,"graph_id":{"nested":1},"run_id":1}`:           `{"run_id":"another","thread_id":null,"graph_id":{"nested":1},"run_id":1}`,
+		`{"my_run_id":"` + theirRun + `","id":"` + theirRun + `"}`:                           `{"my_run_id":"` + theirRun + `","id":"` + theirRun + `"}`,
+		`{"text":"{\"run_id\":\"` + theirRun + `\"}","list":["run_id"],"k":"_id"}`:           `{"text":"{\"run_id\":\"` + theirRun + `\"}","list":["run_id"],"k":"_id"}`,
+		`{"checkpoint_id":"` + olderInner + `","x":{"checkpoint_id":"` + newestInner + `"}}`: `{"checkpoint_id":"` + ourRoot + `","x":{"checkpoint_id":"` + newestInner + `"}}`,
+		`{"graph_id":"nested2","thread_id":"` + theirThread + `x"}`:                          `{"graph_id":"nested2","thread_id":"` + theirThread + `x"}`,
 		`"_id"`: `"_id"`, `["_id"]`: `["_id"]`, `{}`: `{}`, `null`: `null`, ``: ``,
 	} {
 		if got := string(s.names.own(json.RawMessage(given))); got != want {
@@ -142,8 +146,9 @@ func TestDebugFramesNameTheBridgesCheckpoints(t *testing.T) {
 	const debug = `debug {"type":"checkpoint","step":-1,"payload":{"checkpoint":{"checkpoint_id":"1f1e5b64-c196"},"parent_checkpoint":null}}`
 	const later = `debug {"type":"checkpoint","step":0,"payload":{"checkpoint":{"checkpoint_id":"1f1e5b64-c1a5"},"parent_checkpoint":{"checkpoint_id":"1f1e5b64-c196"}}}`
 	const inner = `debug|inner:1 {"type":"checkpoint","step":0,"payload":{"checkpoint":{"checkpoint_id":"deep","checkpoint_map":{"":"1f1e5b64-c1a5"}}}}`
+	const short = `checkpoints|inner:1 {"values":{},"metadata":{"step":0,"parents":{"":"1f1e5b64-c1a5"}},"next":[]}`
 	play := adaptertest.ChatPlay()
-	play.Frames = slices.Insert(play.Frames, 4, later, inner)
+	play.Frames = slices.Insert(play.Frames, 4, later, inner, short)
 	play.Frames = slices.Insert(play.Frames, 2, debug)
 	task := adaptertest.NewTask(nil)
 	task.Run.Options.StreamModes = []string{"debug"}
@@ -156,7 +161,7 @@ func TestDebugFramesNameTheBridgesCheckpoints(t *testing.T) {
 		if ev.Head.Checkpoint != nil && len(made) < 2 {
 			made = append(made, ev.Head.Checkpoint.ID)
 		}
-		if ev.Head.Name == "debug" {
+		if ev.Head.Name == "debug" || ev.Head.Name == "checkpoints" && len(ev.Head.NS) > 0 {
 			told = append(told, string(ev.Data))
 		}
 	}
@@ -164,9 +169,50 @@ func TestDebugFramesNameTheBridgesCheckpoints(t *testing.T) {
 		`{"type":"checkpoint","step":-1,"payload":{"checkpoint":{"checkpoint_id":"` + made[0] + `"},"parent_checkpoint":null}}`,
 		`{"type":"checkpoint","step":0,"payload":{"checkpoint":{"checkpoint_id":"` + made[1] + `"},"parent_checkpoint":{"checkpoint_id":"` + made[0] + `"}}}`,
 		`{"type":"checkpoint","step":0,"payload":{"checkpoint":{"checkpoint_id":"deep","checkpoint_map":{"":"` + made[1] + `"}}}}`,
+		`{"values":{},"metadata":{"step":0,"parents":{"":"` + made[1] + `"}},"next":[]}`,
 	}
 	if diff := cmp.Diff(want, told); diff != "" || made[0] == "" || made[0] == made[1] {
 		t.Errorf("of %q (-want +got):\n%s", made, diff)
+	}
+}
+
+// TestDebugFramesNameWhatWasBeforeTheRun checks that the checkpoint at which a run begins has the bridge's id, and if it
+// is told again, the one before it and the run that made it, too. A run that is taken up again knows its checkpoints.
+func TestDebugFramesNameWhatWasBeforeTheRun(t *testing.T) {
+	t.Parallel()
+	const made = `debug {"type":"checkpoint","step":3,"payload":{"metadata":{"source":"loop"},"checkpoint":{"checkpoint_id":"c3"},"parent_checkpoint":{"checkpoint_id":"c2"}}}`
+	const state = `checkpoints {"values":{},"metadata":{"source":"loop","step":3},"next":[]}`
+	for name, c := range map[string]struct {
+		frames [2]string
+		after  []mapping.Event
+		want   []string
+	}{
+		"a new checkpoint": {frames: [2]string{state, made}, want: []string{`"parent_checkpoint":{"checkpoint_id":"base"}`}},
+		"it is told again": {frames: [2]string{
+			`checkpoints {"values":{},"metadata":{"source":"loop","step":2,"run_id":"earlier","apbridge_run_id":"ours"},"next":["n"]}`,
+			`debug {"type":"checkpoint","step":2,"payload":{"metadata":{"run_id":"earlier","apbridge_run_id":"ours"},"checkpoint":{"checkpoint_id":"c2"},"parent_checkpoint":{"checkpoint_id":"c1"}}}`,
+		}, want: []string{`"run_id":"ours"`, `"checkpoint":{"checkpoint_id":"base"}`, `"parent_checkpoint":{"checkpoint_id":"before"}`}},
+		"it is taken up again": {frames: [2]string{state, made}, after: []mapping.Event{{Kind: mapping.KindState, Head: mapping.Head{Checkpoint: &mapping.Checkpoint{ID: "logged"}}}},
+			want: []string{`"parent_checkpoint":{"checkpoint_id":"logged"}`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			task := adaptertest.NewTask(nil)
+			task.Run.Options.StreamModes, task.Run.Base, task.Graph.BaseParent, task.After = []string{"debug"}, "base", "before", c.after
+			task.Link.RemoteRun = "newest"
+			var frames []sse.Event
+			for _, f := range c.frames {
+				event, data, _ := strings.Cut(f, " ")
+				frames = append(frames, sse.Event{Name: event, Data: []byte(data)})
+			}
+			tr := framesOf(t, task, frames...)
+			told := string(tr.Events[len(tr.Events)-1].Data)
+			for _, want := range c.want {
+				if tr.Err != nil || !strings.Contains(told, want) {
+					t.Errorf("%v: %s lacks %s", tr.Err, told, want)
+				}
+			}
+		})
 	}
 }
 

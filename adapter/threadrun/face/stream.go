@@ -143,9 +143,7 @@ func (s *server) tokensBefore(ctx context.Context, v *render.View, first *state.
 		if e.Seq >= first.Seq {
 			break
 		}
-		if e.Kind == mapping.KindDelta {
-			v.Recall(e)
-		}
+		v.Recall(e)
 	}
 	return nil
 }

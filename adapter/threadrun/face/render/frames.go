@@ -51,7 +51,9 @@ const (
 	askUpdates = 0
 	askValues  = 1
 
-	chunkFrame = 0 // chunk and custom events
+	chunkFrame    = 0 // chunk and custom events
+	chunkMetadata = 1
+	chunkPartial  = 2
 
 	stateCheckpoint = 0
 	stateValues     = 1
@@ -112,6 +114,7 @@ type View struct {
 	partials  *partials       // set with modeMessages
 	deep      bool            // the run has frames of inner graphs for their tokens alone (rule.InnerTokens)
 	inner     innerMessages   // set with modeTuple in such a run; nil: there is nothing to complete
+	events    bool            // frames of the mode events have tokens of inner graphs (rule.EventTokens)
 
 	outline outline // in the place of emit; nil: none
 	emit    func(frame []byte)
@@ -123,6 +126,7 @@ func NewView(run *mapping.Run, set Modes, after adapter.Cursor) *View {
 	if set&modeMessages != 0 {
 		v.partials = newPartials()
 	}
+	v.events = rule.EventTokens(&run.Options)
 	if v.deep = rule.InnerTokens(&run.Options); v.deep && set&modeTuple != 0 {
 		v.inner = innerMessages{}
 	}
@@ -147,12 +151,18 @@ func (v *View) AsksForEvents() bool { return v.modes&modeEvents != 0 }
 // AsksForTokens reports whether the reader has to be told the tokens before its first event.
 func (v *View) AsksForTokens() bool { return v.partials != nil || v.inner != nil }
 
-// Recall takes in a token that came before the reader's first event. The reader gets no frame of it.
+// Recall takes in an event that came before the reader's first one, and may be a token. The reader gets no frame of it.
 func (v *View) Recall(e *state.Entry) {
-	if v.partials != nil {
-		v.partials.add(e)
+	switch {
+	case e.Kind == mapping.KindDelta:
+		if v.partials != nil {
+			v.partials.add(e)
+		}
+		v.inner.add(e)
+	case v.hasInnerToken(e):
+		chunk, _ := rule.InnerToken(e.Data)
+		v.partials.addChunk(chunk, e.Seq, true)
 	}
-	v.inner.add(e)
 }
 
 // Frames hands emit the frames of an event that this reader wants, in order. The bytes are shared between readers and
@@ -354,6 +364,7 @@ func (v *View) chunk() {
 	case mode == modeMessages:
 	case known:
 		v.frame(chunkFrame, mode, name, v.data)
+		v.innerToken()
 	case strings.HasPrefix(name, "custom:"):
 		v.frame(chunkFrame, modeCustom, name, v.data)
 	case v.inside():

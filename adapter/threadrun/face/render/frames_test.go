@@ -103,6 +103,49 @@ func TestTokensOfInnerGraphsWithoutSubgraphs(t *testing.T) {
 	}
 }
 
+// TestTokensOfInnerGraphsInEvents checks that a reader of the modes messages and events gets the tokens of inner graphs,
+// which are in the events, once: the whole message that follows is no token, and tokens of the outermost graph come in
+// both ways. A late reader has the text so far.
+func TestTokensOfInnerGraphsInEvents(t *testing.T) {
+	t.Parallel()
+	event := func(id, text, ns, tags string) mapping.Event {
+		return mapping.Event{Kind: mapping.KindChunk, Head: mapping.Head{Name: "events"}, Data: json.RawMessage(`{"event":"on_chat_model_stream","data":{"chunk":{"id":"` + id + `","content":"` + text + `"}},"tags":[` + tags + `],"metadata":{"langgraph_checkpoint_ns":"` + ns + `"}}`)}
+	}
+	delta := func(id, text string) mapping.Event {
+		return mapping.Event{Kind: mapping.KindDelta, Data: json.RawMessage(`[{"id":"` + id + `","content":"` + text + `"},{}]`)}
+	}
+	events := []mapping.Event{
+		event("m1", "he", "inner:1|plan:2", ""), event("m1", "llo", "inner:1|plan:2", ""), event("m2", "x", "inner:1|plan:2", `"nostream"`),
+		event("m3", "out", "outer:1", ""), delta("m3", "out"), delta("m1", "hello"),
+		{Kind: mapping.KindChunk, Head: mapping.Head{Name: "events"}, Data: json.RawMessage(`{"event":"on_chain_end"}`)},
+	}
+	run := func(modes ...string) mapping.Run {
+		return mapping.Run{Options: mapping.RunOptions{StreamModes: modes}}
+	}
+	want := []string{"messages/metadata", "messages/partial", "messages/partial", "messages/metadata", "messages/partial"}
+	if got := namesOf(run("messages", "events"), []string{"messages"}, events...); !slices.Equal(got, want) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := namesOf(run("events"), []string{"events"}, events...); len(got) != 5 {
+		t.Errorf("without the mode messages: %s, want the events alone", got)
+	}
+	late := NewView(new(run("messages", "events")), ModesOf([]string{"messages"}), adapter.Cursor{Seq: 1, K: -1})
+	fold, _ := state.NewFold(nil)
+	var frames []string
+	for i, ev := range events[:2] {
+		ev.Seq = int64(i + 1)
+		e := &state.Entry{Event: ev, Before: fold, After: fold}
+		if i == 0 {
+			late.Recall(e)
+			continue
+		}
+		late.Frames(e, func(frame []byte) { frames = append(frames, string(frame)) })
+	}
+	if len(frames) != 1 || !strings.Contains(frames[0], `[{"id":"m1","content":"hello"}]`) || !strings.Contains(frames[0], "id: 2.2\n") {
+		t.Errorf("a late reader got %q", frames)
+	}
+}
+
 func sameJSON(a, b string) bool {
 	var x, y any
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
@@ -30,8 +32,34 @@ func (v *View) deltaPartials(id string, first bool) {
 			return metadataObject(id, metadata)
 		})
 	}
+	v.partial(deltaPartial, id)
+}
+
+// hasInnerToken reports whether the reader looks for the token of an inner graph in an event.
+func (v *View) hasInnerToken(e *state.Entry) bool {
+	return v.events && v.partials != nil && e.Kind == mapping.KindChunk && e.Head.Name == "events"
+}
+
+// innerToken is a token of an inner graph of a thread/run agent, which its frame of the mode events has.
+func (v *View) innerToken() {
+	if !v.hasInnerToken(v.e) {
+		return
+	}
+	chunk, metadata := rule.InnerToken(v.e.Data)
+	id, first := v.partials.addChunk(chunk, v.e.Seq, true)
+	if id == "" {
+		return
+	}
+	if first {
+		v.frame(chunkMetadata, modeMessages, "messages/metadata", func() []byte { return metadataObject(id, metadata) })
+	}
+	v.partial(chunkPartial, id)
+}
+
+// partial sends a message as far as it has come.
+func (v *View) partial(slot int, id string) {
 	// Each holds the whole text so far: keeping them would take the square of the text's length.
-	v.passing(deltaPartial, modeMessages, "messages/partial", func() []byte {
+	v.passing(slot, modeMessages, "messages/partial", func() []byte {
 		var e rawjson.Writer
 		e.Open('[').Raw(v.partials.message(id), "null").Close(']')
 		return e.Bytes

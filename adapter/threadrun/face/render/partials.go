@@ -9,7 +9,8 @@ import (
 )
 
 // partials keeps the messages of a run as far as their tokens have come. It depends on nothing but the run's delta
-// events from its start, in order, so every reader has the same partials at the same event.
+// events, and its agent's frames of the mode events where they have tokens, from its start, in order, so every reader
+// has the same partials at the same event.
 type partials struct{ byID map[string]*partial }
 
 // partial is one message. Its text is kept apart, since it grows with every token; the other members are those of the
@@ -19,6 +20,7 @@ type partial struct {
 	blocks  []json.RawMessage // content that came as blocks
 	members []rawjson.Member
 	seq     int64 // of the newest event in it
+	inner   bool  // its tokens come in frames of the mode events
 }
 
 func newPartials() *partials { return &partials{byID: map[string]*partial{}} }
@@ -27,6 +29,12 @@ func newPartials() *partials { return &partials{byID: map[string]*partial{}} }
 // drop such chunks. An event that is in already is not added again.
 func (p *partials) add(e *state.Entry) (id string, first bool) {
 	chunk, _ := splitDelta(e.Data)
+	return p.addChunk(chunk, e.Seq, false)
+}
+
+// addChunk is add for a token that may be one of an inner graph. A message that comes in both ways is taken as it began:
+// the whole message of an inner graph follows its tokens as a delta.
+func (p *partials) addChunk(chunk json.RawMessage, seq int64, inner bool) (id string, first bool) {
 	members, err := rawjson.Members(chunk)
 	if err != nil {
 		return "", false
@@ -37,11 +45,14 @@ func (p *partials) add(e *state.Entry) (id string, first bool) {
 	}
 	m, ok := p.byID[id]
 	if !ok {
-		m = &partial{}
+		m = &partial{inner: inner}
 		p.byID[id] = m
 	}
-	if e.Seq > m.seq {
-		m.seq = e.Seq
+	if m.inner != inner {
+		return "", false
+	}
+	if seq > m.seq {
+		m.seq = seq
 		m.merge(members)
 	}
 	return id, !ok

@@ -36,3 +36,30 @@ func TestDebugCheckpointsCanBeRead(t *testing.T) {
 	}
 	b.Post(thread+"/runs/wait", `{"assistant_id":"agent","checkpoint_id":"`+ids[0]+`",`+rig.SaysHi+`}`).OK()
 }
+
+// TestDebugNamesTheCheckpointsBeforeTheRun checks that a run which tells once more of the checkpoint that it goes on from
+// names that one, and the one before it, as the history does.
+func TestDebugNamesTheCheckpointsBeforeTheRun(t *testing.T) {
+	t.Parallel()
+	again := adaptertest.ChatPlay()
+	again.Frames = slices.Insert(again.Frames, 1,
+		`checkpoints {"values":{"messages":[]},"metadata":{"source":"loop","step":2,"run_id":"of the run before"},"next":[]}`,
+		`debug {"type":"checkpoint","step":2,"payload":{"checkpoint":{"checkpoint_id":"theirs"},"parent_checkpoint":{"checkpoint_id":"before theirs"}}}`)
+	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay(), again}})
+	thread := b.Thread()
+	b.Post(thread+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
+	history := b.Get(thread + "/history").OK()
+	_, frames := b.Stream("POST", thread+"/runs/stream", `{"assistant_id":"agent","stream_mode":["debug"],`+rig.SaysHi+`}`, 0)
+	i := slices.IndexFunc(frames, func(f rig.Frame) bool { return f.Event == "debug" })
+	if i < 0 {
+		t.Fatalf("no debug frame in %v", frames)
+	}
+	for path, want := range map[string]string{
+		"payload.checkpoint.checkpoint_id":        history.Text("0.checkpoint.checkpoint_id"),
+		"payload.parent_checkpoint.checkpoint_id": history.Text("1.checkpoint.checkpoint_id"),
+	} {
+		if got := frames[i].At(path); got != want {
+			t.Errorf("%s is %v, want %s", path, got, want)
+		}
+	}
+}
