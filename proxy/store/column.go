@@ -7,9 +7,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
-	json2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-	json1 "github.com/go-json-experiment/json/v1"
 )
 
 // objectOrEmpty returns JSON as a parameter of a column that holds an object. Empty JSON becomes {}.
@@ -39,13 +36,12 @@ func notNull(b []byte) []byte {
 // encode returns v as JSON without HTML escapes, so that texts keep their characters.
 func encode(v any) ([]byte, error) { return rawjson.Encode(v) }
 
-// headOptions are the rules of encoding/json without HTML escapes. That package checks raw values so slowly that long
-// steps would show it.
-var headOptions = json2.JoinOptions(json1.DefaultOptionsV1(), jsontext.EscapeForHTML(false), jsontext.EscapeForJS(false))
+// usualHead is what the heads of most events fit into, in bytes.
+const usualHead = 384
 
 // encodeHead returns a head as JSON, or nil for an empty one, such as a token's.
 func encodeHead(h *mapping.Head) ([]byte, error) {
-	b, err := json2.Marshal(h, headOptions)
+	b, err := h.AppendJSON(make([]byte, 0, usualHead))
 	if len(b) == 2 {
 		return nil, err
 	}
