@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/upstream"
@@ -76,7 +77,7 @@ func (b *backend) rootState(ctx context.Context, path string, deep bool) (raw js
 	return raw, err
 }
 
-// positionOf is the point of the agent's thread that a state was read at.
+// positionOf returns the point of the agent's thread that a state was read at.
 func positionOf(state json.RawMessage) (at adapter.Fork, meta checkpointMeta) {
 	var st stateWire
 	_ = json.Unmarshal(state, &st)
@@ -85,16 +86,18 @@ func positionOf(state json.RawMessage) (at adapter.Fork, meta checkpointMeta) {
 }
 
 // isAt reports whether a state is the one at a point. Version 1.5.1 of the JavaScript server answers with an empty
-// state for a checkpoint that it does not have.
+// state for a checkpoint that it does not have. A server made by createEmbedServer does not name the runs that made its
+// checkpoints.
 func isAt(state json.RawMessage, at adapter.Fork) bool {
 	if isEmpty(state) {
 		return false
 	}
-	got, _ := positionOf(state)
+	got, meta := positionOf(state)
 	if at.Checkpoint != "" {
 		return got.Checkpoint == at.Checkpoint
 	}
-	return got.Run == at.Run && got.Step == at.Step
+	sameRun := got.Run == at.Run || got.Run == "" && meta.Source != "update"
+	return sameRun && got.Step == at.Step
 }
 
 func isEmpty(state json.RawMessage) bool { return rawjson.IsNull(rawjson.Get(state, "created_at")) }
@@ -105,11 +108,11 @@ func (b *backend) checkpointAt(ctx context.Context, c adapter.Copy, at adapter.F
 	if at.Checkpoint != "" {
 		return at.Checkpoint, nil
 	}
-	facts, err := json.Marshal(map[string]any{"run_id": at.Run, "step": at.Step})
-	if err != nil {
-		return "", err
+	step := strconv.Itoa(at.Step)
+	list, err := b.states(ctx, c, statesAsk{Limit: 3, Metadata: json.RawMessage(`{"run_id":` + string(quoted(at.Run)) + `,"step":` + step + `}`)})
+	if err == nil && len(list) == 0 {
+		list, err = b.states(ctx, c, statesAsk{Limit: 3, Metadata: json.RawMessage(`{"step":` + step + `}`)})
 	}
-	list, err := b.states(ctx, c, statesAsk{Limit: 3, Metadata: facts})
 	if err != nil {
 		return "", err
 	}

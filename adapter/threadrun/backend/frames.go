@@ -207,11 +207,12 @@ func (tr *translator) checkpointFrame(head mapping.Head, data json.RawMessage) e
 	if err := json.Unmarshal(cp.Metadata, &meta); err != nil {
 		return tr.badFrame("checkpoints", "field metadata: "+jsonComplaint(err))
 	}
+	repeated := tr.repeats(cp, meta)
 	tr.told.checkpoint(meta.Step, len(cp.Next), meta.Source == "loop")
 	tr.made.checkpoint(len(cp.Next))
 	head.Name, head.Full, head.Next = "checkpoints", true, nonNil(cp.Next)
 	point := &mapping.Checkpoint{Source: cmp.Or(meta.Source, "loop"), Step: meta.Step, Next: head.Next, Metadata: tr.names.metadata(cp.Metadata)}
-	if tr.repeats(meta) {
+	if repeated {
 		tr.names.startsAt(tr.t.Run.Base)
 		point.Metadata, _ = rawjson.Without(point.Metadata, "run_id") // the agent's name of another run
 		head.Repeated = point
@@ -222,10 +223,16 @@ func (tr *translator) checkpointFrame(head mapping.Head, data json.RawMessage) e
 	return tr.emit(mapping.Event{Kind: mapping.KindState, Head: head, Data: cp.Values})
 }
 
-// repeats reports whether a checkpoint is one that the run goes on from. Servers tell it with the metadata that they
-// keep, in which it is of an earlier run or of a state update; one that the run makes is told without a run.
-func (tr *translator) repeats(meta checkpointMeta) bool {
-	return meta.Source == "update" || meta.RunID != "" && tr.link.RemoteRun != "" && meta.RunID != tr.link.RemoteRun
+// repeats reports whether a checkpoint is the one that the run starts from. Servers send it with the metadata that they
+// keep, which names an earlier run or a state update. The frame of a new checkpoint names no run. A server made by
+// createEmbedServer keeps no names of runs. There it is the first checkpoint of a run without input, if the state is the
+// one at the start.
+func (tr *translator) repeats(cp checkpointWire, meta checkpointMeta) bool {
+	if meta.Source == "update" || meta.RunID != "" && tr.link.RemoteRun != "" && meta.RunID != tr.link.RemoteRun {
+		return true
+	}
+	return tr.target.bare && tr.told.checkpoints == 0 && meta.Source == "loop" && len(cp.Next) > 0 &&
+		rawjson.IsNull(tr.t.Input.Raw) && tr.t.State != nil && rawjson.Equal(tr.t.State.JSON(), cp.Values)
 }
 
 // checkpointOf reads a checkpoint, without going over its values more than once; encoding/json says what is wrong with
