@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/upstream"
@@ -85,16 +86,17 @@ func positionOf(state json.RawMessage) (at adapter.Fork, meta checkpointMeta) {
 }
 
 // isAt reports whether a state is at the position. Version 1.5.1 of the JavaScript server returns an empty state for a
-// checkpoint that it does not have.
+// checkpoint that it does not have. A server made by createEmbedServer does not name the runs that made its checkpoints.
 func isAt(state json.RawMessage, at adapter.Fork) bool {
 	if isEmpty(state) {
 		return false
 	}
-	got, _ := positionOf(state)
+	got, meta := positionOf(state)
 	if at.Checkpoint != "" {
 		return got.Checkpoint == at.Checkpoint
 	}
-	return got.Run == at.Run && got.Step == at.Step
+	sameRun := got.Run == at.Run || got.Run == "" && meta.Source != "update"
+	return sameRun && got.Step == at.Step
 }
 
 func isEmpty(state json.RawMessage) bool { return rawjson.IsNull(rawjson.Get(state, "created_at")) }
@@ -105,11 +107,11 @@ func (b *backend) checkpointAt(ctx context.Context, c adapter.Copy, at adapter.F
 	if at.Checkpoint != "" {
 		return at.Checkpoint, nil
 	}
-	facts, err := json.Marshal(map[string]any{"run_id": at.Run, "step": at.Step})
-	if err != nil {
-		return "", err
+	step := strconv.Itoa(at.Step)
+	list, err := b.states(ctx, c, statesAsk{Limit: 3, Metadata: json.RawMessage(`{"run_id":` + string(quoted(at.Run)) + `,"step":` + step + `}`)})
+	if err == nil && len(list) == 0 {
+		list, err = b.states(ctx, c, statesAsk{Limit: 3, Metadata: json.RawMessage(`{"step":` + step + `}`)})
 	}
-	list, err := b.states(ctx, c, statesAsk{Limit: 3, Metadata: facts})
 	if err != nil {
 		return "", err
 	}

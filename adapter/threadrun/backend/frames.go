@@ -207,11 +207,12 @@ func (tr *translator) checkpointFrame(head mapping.Head, data json.RawMessage) e
 	if err := json.Unmarshal(cp.Metadata, &meta); err != nil {
 		return tr.badFrame("checkpoints", "field metadata: "+jsonComplaint(err))
 	}
+	repeated := tr.repeats(cp, meta)
 	tr.told.checkpoint(meta.Step, len(cp.Next), meta.Source == "loop")
 	tr.made.checkpoint(len(cp.Next))
 	head.Name, head.Full, head.Next = "checkpoints", true, nonNil(cp.Next)
 	point := &mapping.Checkpoint{Source: cmp.Or(meta.Source, "loop"), Step: meta.Step, Next: head.Next, Metadata: tr.names.metadata(cp.Metadata)}
-	if tr.repeats(meta) {
+	if repeated {
 		tr.names.startsAt(tr.t.Run.Base)
 		point.Metadata, _ = rawjson.Without(point.Metadata, "run_id") // the agent's id of another run
 		head.Repeated = point
@@ -223,9 +224,14 @@ func (tr *translator) checkpointFrame(head mapping.Head, data json.RawMessage) e
 }
 
 // repeats reports whether the run started from this checkpoint. Servers send it with stored metadata, which names an
-// earlier run or a state update. A new checkpoint is sent without a run.
-func (tr *translator) repeats(meta checkpointMeta) bool {
-	return meta.Source == "update" || meta.RunID != "" && tr.link.RemoteRun != "" && meta.RunID != tr.link.RemoteRun
+// earlier run or a state update. A new checkpoint is sent without a run. A server made by createEmbedServer stores no
+// names of runs. There, the first checkpoint of a run without input repeats if its state equals the one at the start.
+func (tr *translator) repeats(cp checkpointWire, meta checkpointMeta) bool {
+	if meta.Source == "update" || meta.RunID != "" && tr.link.RemoteRun != "" && meta.RunID != tr.link.RemoteRun {
+		return true
+	}
+	return tr.target.bare && tr.told.checkpoints == 0 && meta.Source == "loop" && len(cp.Next) > 0 &&
+		rawjson.IsNull(tr.t.Input.Raw) && tr.t.State != nil && rawjson.Equal(tr.t.State.JSON(), cp.Values)
 }
 
 // checkpointOf reads a checkpoint in one pass over its values, which are slices of data. For an unreadable one,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/sse"
+	"github.com/apbridge/apbridge/mapping"
 	"go.uber.org/zap"
 )
 
@@ -17,6 +18,10 @@ func (s *Server) ServeEvents(w http.ResponseWriter, r *http.Request, thread stri
 	if err != nil {
 		return err
 	}
+	ends := staleEnds{s: s, thread: thread}
+	if f.since == 0 {
+		ends.until, _ = s.lastEntry(r.Context(), thread) // follow finds the same fault
+	}
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
 	defer adapter.MarkLongLived(ctx)()
@@ -26,6 +31,9 @@ func (s *Server) ServeEvents(w http.ResponseWriter, r *http.Request, thread stri
 		if !f.wants(ev, at) {
 			return nil
 		}
+		if stale, err := ends.has(ctx, ev, at); stale || err != nil {
+			return err
+		}
 		return out.Write(sse.AppendFrame(nil, ev.method, ev.encode(at, spelling), ev.id(at)))
 	})
 	if err == nil || ctx.Err() != nil || out.Failed() || isNotFound(err) {
@@ -33,6 +41,31 @@ func (s *Server) ServeEvents(w http.ResponseWriter, r *http.Request, thread stri
 	}
 	s.Log.Warn("stream was cut off", zap.String("thread", thread), zap.Error(err))
 	panic(http.ErrAbortHandler)
+}
+
+// staleEnds finds ends of runs that a replay must leave out: the run had ended before the stream began, and a newer run
+// exists. SDKs open a stream without a position for a run that they just started, and take the first end for that run's.
+type staleEnds struct {
+	s      *Server
+	thread string
+	until  int64 // the newest entry when the stream began; 0 for a stream that begins after a position
+	newest string
+}
+
+func (e *staleEnds) has(ctx context.Context, ev *event, at place) (bool, error) {
+	if !ev.ends || at.seq > e.until {
+		return false, nil
+	}
+	if e.newest == "" || e.newest == ev.run {
+		for run, err := range e.s.Service.ListRuns(ctx, mapping.RunQuery{ThreadID: e.thread, Limit: 1}) {
+			if err != nil {
+				return false, err
+			}
+			e.newest = run.ID
+			break
+		}
+	}
+	return e.newest != ev.run, nil
 }
 
 // wanted reads the filter of a request for a thread's events. Ignored members are named in a header of the answer.

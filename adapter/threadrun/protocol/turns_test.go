@@ -206,3 +206,34 @@ func TestASubscriptionSaysHowMuchIsReplayed(t *testing.T) {
 		})
 	}
 }
+
+// A client that starts a run and then opens a stream does not take the end of the turn before for that of its run. The
+// end of the newest run is replayed: nothing comes after it.
+func TestAStreamOfASecondTurnDoesNotEndWithTheFirst(t *testing.T) {
+	t.Parallel()
+	first := func() *world { return newWorld().play(runOf(1, "graph"), started(), succeeded()) }
+	both := func() *world { return first().play(runOf(2, "graph"), started()) }
+	for name, tt := range map[string]struct {
+		world  *world
+		filter string
+		want   []string
+	}{
+		"one run":          {first(), `{"channels":["lifecycle"]}`, []string{"lifecycle 1.0 running", "lifecycle 2.0 completed"}},
+		"two runs":         {both(), `{"channels":["lifecycle"]}`, []string{"lifecycle 1.0 running", "lifecycle 3.0 running"}},
+		"after a position": {both(), `{"channels":["lifecycle"],"since":1048576}`, []string{"lifecycle 2.0 completed", "lifecycle 3.0 running"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := listen(t, serve(t, tt.world.server(), Snake), tt.filter)
+			if d := cmp.Diff(tt.want, heard(t, r, len(tt.want))); d != "" {
+				t.Error(d)
+			}
+			if name == "two runs" {
+				tt.world.play(runOf(2, "graph"), succeeded()).play(runOf(3, "graph"), started())
+				if d := cmp.Diff([]string{"lifecycle 4.0 completed", "lifecycle 5.0 running"}, heard(t, r, 2)); d != "" {
+					t.Error(d)
+				}
+			}
+		})
+	}
+}
