@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Links say what agents call threads and tasks.
+// Links maps threads and tasks to their ids at agents.
 type Links struct{ base *base }
 
 func putLinks(t *sqldb.Tx, thread int64, links []mapping.Link) error {
@@ -28,8 +28,8 @@ func putLinks(t *sqldb.Tx, thread int64, links []mapping.Link) error {
 	return nil
 }
 
-// undo notes in the link of a thread that a run which its agent was told of is rolled back, unless a later one agreed.
-// The run's events must be there yet: one that never reached the agent has left nothing there.
+// undo marks a thread's link if a rolled-back run had reached its agent, unless a later run agreed. It must be called
+// before the run's events are deleted. A run that never reached the agent left nothing there.
 func undo(t *sqldb.Tx, row *runRow) error {
 	var body []byte
 	err := t.Get(`SELECT body FROM links WHERE thread = $1 AND agent = $5 AND task_id = ''
@@ -49,7 +49,7 @@ func undo(t *sqldb.Tx, row *runRow) error {
 	return putLinks(t, row.thread, []mapping.Link{l})
 }
 
-// Get returns what an agent calls a thread (taskID "") or task; zero when there is none.
+// Get returns an agent's id for a thread (with an empty taskID) or a task. It returns the zero Link if there is none.
 func (s *Links) Get(ctx context.Context, threadID, agent, taskID string) (l mapping.Link, err error) {
 	list, err := s.readLinks(ctx, threadID, ` AND l.agent = $3 AND l.task_id = $4`, agent, taskID)
 	if len(list) == 1 {
@@ -58,8 +58,9 @@ func (s *Links) Get(ctx context.Context, threadID, agent, taskID string) (l mapp
 	return l, err
 }
 
-// Before returns what the agent of the run that made a checkpoint was last logged to call the thread and the run by
-// then; zero where no run of this thread made it, as on a copy of a thread.
+// Before returns the last logged ids, at the time of a checkpoint, that the agent of the checkpoint's run used for the
+// thread and the run. It returns the zero Link if the checkpoint was not created by a run of this thread, as on a
+// copied thread.
 func (s *Links) Before(ctx context.Context, threadID string, c mapping.Checkpoint) (l mapping.Link, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		l = mapping.Link{}
