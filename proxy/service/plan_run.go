@@ -17,30 +17,30 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// runPlan plans one run: it has the request, what was found out about it, and the result. Start reading at planRunOf,
-// which calls its steps in the order in which they depend on each other; they are in the files plan_*.go. Not for
-// concurrent use.
+// runPlan plans one run: it holds the request, everything known about it, and the result. Start reading at planRunOf,
+// which calls the steps in the order of their dependencies; they are in the files plan_*.go. Not safe for concurrent
+// use.
 type runPlan struct {
 	s     *Service
 	cfg   *config.Config
 	agent *engine.Agent
-	// assistant is the agent itself, or what was made over it and is named.
+	// assistant is the named assistant over the agent, or the agent itself.
 	assistant *mapping.Assistant
 	traits    adapter.Traits
-	known     bool // the agent's dialect is known; else the agent is away and the run will report it
+	known     bool // the agent's dialect is known; otherwise the agent is unavailable and the run will report that
 	n         *adapter.RunRequest
-	asked     int // steps that the request itself allows (recursion_limit); 0 if it does not say
+	asked     int // limit of steps in the request (recursion_limit); 0 if there is none
 	now       time.Time
-	thread    mapping.Thread    // the existing one; zero if it is to be made
-	task      *stepping.TaskRun // set if a step of a task asks for the run
+	thread    mapping.Thread    // the existing one; zero if it is to be created
+	task      *stepping.TaskRun // set if the run is for a step of a task
 	in        *rule.Input       // zero if the run resumes another
-	memories  *memory.Recalled  // the result of recalled, which is read once
-	forgets   bool              // the agent is not told all items, which was reported already
+	memories  *memory.Recalled  // the result of recalled, which is computed once
+	forgets   bool              // some items do not reach the agent, which was already reported
 	out       *store.CreateRun
 }
 
 // planRun turns a request into a run that the engine can begin, or returns why it is refused. It writes nothing. It
-// takes the contents of n, which may be large: while the run is made and executed, only the run refers to them.
+// takes over the contents of n, which may be large, so that only the run refers to them.
 func (s *Service) planRun(ctx context.Context, n *adapter.RunRequest) (*engine.StartRequest, error) {
 	agent, assistant, err := s.findAssistant(ctx, n.Agent)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *Service) planRunOf(ctx context.Context, agent *engine.Agent, assistant 
 	return o, nil
 }
 
-// findTraits finds out how the agent behaves. The traits stay zero if the agent is away; the run will report that.
+// findTraits determines the agent's traits. They remain zero if the agent is unavailable; the run will report that.
 func (p *runPlan) findTraits(ctx context.Context) {
 	if p.traits, p.known = p.agent.Known(); p.known {
 		return
@@ -87,7 +87,7 @@ func (p *runPlan) findTraits(ctx context.Context) {
 	p.known = err == nil
 }
 
-// layOut sets what every run has.
+// layOut sets the fields that every run has.
 func (p *runPlan) layOut(who mapping.Principal) {
 	p.out = &store.CreateRun{Run: mapping.Run{
 		Tenant: who.Tenant, Owner: who.ID, ID: mapping.NewID(), ThreadID: p.n.ThreadID, Agent: p.agent.Name,
@@ -99,8 +99,8 @@ func (p *runPlan) layOut(who mapping.Principal) {
 	}
 }
 
-// strategy returns that of the request, or else that of the agent's configuration, or else the default of the request's
-// flavour.
+// strategy returns the strategy of the request, of the agent's configuration, or the default of the request's flavour,
+// in this order.
 func (p *runPlan) strategy() mapping.Strategy {
 	switch set := p.agent.Config.Multitask; {
 	case p.n.Multitask != "":
@@ -111,7 +111,7 @@ func (p *runPlan) strategy() mapping.Strategy {
 	return p.s.dialects.Strategy(p.n.Flavour)
 }
 
-// setOrigin records the request that made the run, and the bridges that it passed.
+// setOrigin records the request that created the run, and the bridges that it passed through.
 func (p *runPlan) setOrigin(ctx context.Context) error {
 	o := &p.out.Run.Options
 	o.Hops, o.RequestID = mapping.HopsOf(ctx), mapping.RequestIDOf(ctx)
@@ -121,7 +121,7 @@ func (p *runPlan) setOrigin(ctx context.Context) error {
 	return nil
 }
 
-// setTask sets what the task says about the run. A run without a task begins its own, unless it resumes another
+// setTask sets the task's properties of the run. A run without a task begins a new one, unless it resumes another run
 // (resolveTask).
 func (p *runPlan) setTask(context.Context) error {
 	r := &p.out.Run
@@ -160,7 +160,7 @@ func (p *runPlan) describe(context.Context) error {
 }
 
 // releaseRequest drops the references to the request's values, so that its memory can be freed: the run has its own
-// copy. Values that are most of the request are not copied.
+// copy. Values that make up most of the request are not copied.
 func (p *runPlan) releaseRequest() {
 	p.n.Kwargs, p.n.Input, p.n.Messages, p.n.Command, p.n.Metadata, p.n.Config, p.n.Context = nil, nil, nil, nil, nil, nil, nil
 	o, size := &p.out.Run.Options, 0
@@ -176,8 +176,7 @@ func (p *runPlan) releaseRequest() {
 	}
 }
 
-// mergeAssistant adds the settings of the assistant that a request names to those of the request, which take
-// precedence.
+// mergeAssistant adds the assistant's settings to those of a request. The request's settings take precedence.
 func mergeAssistant(n *adapter.RunRequest, a *mapping.Assistant) (err error) {
 	if n.Config, err = rule.MergeConfig(unlessEmpty(a.Config), n.Config); err != nil {
 		return err
