@@ -43,9 +43,9 @@ var manyMessages = func() string {
 	return strings.Join(list, ",")
 }()
 
-// Updates of a state cost what they change: the hundredth as much as the tenth, counted in what is allocated, with the
-// states in memory and without. Nor does reading one take more than about two states.
-func TestStateUpdateCostsTheSameHoweverManyCameBefore(t *testing.T) { // not parallel: it counts what is allocated
+// The cost of an update depends on its size: the hundredth costs as much as the tenth, measured in allocations, with
+// the states in memory and without. Reading a state costs at most about two states.
+func TestStateUpdateCostsTheSameHoweverManyCameBefore(t *testing.T) { // not parallel: it counts allocations
 	for name, u := range updates {
 		for _, warm := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/warm %t", name, warm), func(t *testing.T) {
