@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { adaptertest.Main(m, blank.Drop) }
 
-// script is a backend that does what a test says.
+// script is a backend scripted by a test.
 type script struct {
 	opaque bool
 	runs   atomic.Int64
