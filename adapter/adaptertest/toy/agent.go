@@ -6,18 +6,19 @@ import (
 	"sync"
 )
 
-// Agent is a toy that says the same to everything. Safe for concurrent use; its fields are set before it is asked.
+// Agent is a toy that gives everyone the same response. Safe for concurrent use once it serves; its fields must be set
+// before.
 type Agent struct {
 	Says []string
-	Ends string // how its answers end; "": well
-	Mute bool   // it takes words and does not answer
+	Ends string // the end of its responses; default: success
+	Mute bool   // it accepts words and does not respond
 
 	mu   sync.Mutex
 	seen map[string]bool
 	work int
 }
 
-// Work counts the outputs that were made: those of a request that was made before are not.
+// Work returns the number of outputs made. Those of a repeated request are not counted.
 func (a *Agent) Work() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
