@@ -7,27 +7,27 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// AgentCall is one exchange with an agent, as it is kept for people to look at. It is kept without the bridge's own
-// credentials (package upstream) and shown without any others (Runs.GetCall).
+// AgentCall is one exchange with an agent, kept for people to inspect. It is kept without the bridge's own credentials
+// (package upstream) and shown without any others (Runs.GetCall).
 type AgentCall struct {
-	N        int64         `json:"n"` // from 1, in the order in which the run's calls ended; the first may be missing
+	N        int64         `json:"n"` // from 1, in the order in which the run's calls ended; the first ones may be missing
 	At       time.Time     `json:"at"`
-	Took     time.Duration `json:"took_ns"` // to the end of the answer
+	Took     time.Duration `json:"took_ns"` // until the end of the response
 	Method   string        `json:"method"`
 	URL      string        `json:"url"`
-	Status   int           `json:"status,omitempty"` // 0: there was no answer, and Error says why
-	Error    string        `json:"error,omitempty"`  // why there is no answer, or why it broke off
+	Status   int           `json:"status,omitempty"` // 0: there was no response, for the reason in Error
+	Error    string        `json:"error,omitempty"`  // why there is no response, or why it broke off
 	Sent     CallPart      `json:"sent"`
 	Received CallPart      `json:"received"`
 
-	// Told are the namespaces of the long-term store of which the agent was told items in the run. They are for whoever
-	// decides about the bodies, and are shown to no caller.
+	// Told are the namespaces of the long-term store whose items the agent received in the run. They only serve to
+	// decide who may see the bodies, and are shown to no caller.
 	Told [][]string `json:"told,omitempty"`
-	// Withheld means that the bodies may hold items that the caller may not read, and were left out.
+	// Withheld means that the bodies were removed because they may contain items that the caller may not read.
 	Withheld bool `json:"withheld,omitempty"`
 }
 
-// Withhold leaves the bodies out.
+// Withhold removes the bodies.
 func (c *AgentCall) Withhold() {
 	c.Withheld = true
 	for _, p := range []*CallPart{&c.Sent, &c.Received} {
@@ -38,13 +38,13 @@ func (c *AgentCall) Withhold() {
 // CallPart is one half of an exchange.
 type CallPart struct {
 	Header map[string]string `json:"header,omitempty"`
-	// Size is how many bytes the body had, of which Body has the first; a list of calls has no bodies.
+	// Size is the length of the body in bytes. Body holds its first bytes; in a list of calls it is empty.
 	Size int64  `json:"size"`
 	Kept int    `json:"kept"`
 	Body []byte `json:"-"`
 }
 
-// SetBody replaces what is kept of the body. A whole body stays whole.
+// SetBody replaces the kept part of the body. A complete body remains complete.
 func (p *CallPart) SetBody(b []byte) {
 	whole := !p.Cut()
 	if p.Body, p.Kept = b, len(b); whole {
@@ -52,47 +52,47 @@ func (p *CallPart) SetBody(b []byte) {
 	}
 }
 
-// Cut reports whether the body was longer than what is kept of it.
+// Cut reports whether the body was longer than its kept part.
 func (p CallPart) Cut() bool { return p.Size > int64(p.Kept) }
 
-// CallKeeper is given the calls that are made for a run. Safe for concurrent use.
+// CallKeeper receives the calls that are made for a run. Safe for concurrent use.
 type CallKeeper interface {
-	// Begin is called when a call begins. keeps reports whether anything of it is wanted.
+	// Begin is called when a call begins. keeps reports whether the call is to be kept.
 	Begin() (keeps bool)
-	// Room asks for memory for n bytes of a body, and returns how many there is room for.
+	// Room requests memory for n bytes of a body and returns how many may be kept.
 	Room(n int) int
-	// End follows each Begin, when the answer has ended or was left; c is nil where nothing was kept.
+	// End follows each Begin when the response has ended or was closed. c is nil if nothing was kept.
 	End(c EndedCall)
 }
 
-// EndedCall is a call that was kept. Safe for concurrent use.
+// EndedCall is a kept call. Safe for concurrent use.
 type EndedCall interface {
-	// Room is how many bytes of memory its bodies take, of those that CallKeeper.Room gave.
+	// Room returns how many bytes its bodies use of the memory granted by CallKeeper.Room.
 	Room() int
-	// Shown is the call without what could grant access, and without its number. Each call of it looks for secrets
-	// anew.
+	// Shown returns the call without anything that could grant access, and without its number. It searches for secrets
+	// at each call.
 	Shown() AgentCall
 }
 
 type callKeeperKey struct{}
 
-// WithCallKeeper returns a context under which the calls of agents are given to k.
+// WithCallKeeper returns a context that passes the calls of agents to k.
 func WithCallKeeper(ctx context.Context, k CallKeeper) context.Context {
 	return context.WithValue(ctx, callKeeperKey{}, k)
 }
 
-// CallKeeperOf returns what WithCallKeeper was given; nil: none.
+// CallKeeperOf returns the CallKeeper of WithCallKeeper, or nil.
 func CallKeeperOf(ctx context.Context) CallKeeper {
 	k, _ := ctx.Value(callKeeperKey{}).(CallKeeper)
 	return k
 }
 
-// KeptCalls are the calls of a run that are there to look at.
+// KeptCalls are the available calls of a run.
 type KeptCalls struct {
 	Calls []AgentCall
-	// Capture is what is kept by the configuration in force: off, errors or all.
+	// Capture is the current setting for what is kept: off, errors or all.
 	Capture string
-	// Live: the run is at work in this process, and the calls are those of its memory.
+	// Live: the run is active in this process, and the calls are in its memory.
 	Live bool
 }
 

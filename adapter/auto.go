@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// detectTimeout bounds one round of asking an agent what it speaks; a shorter step_timeout does, too.
+// detectTimeout limits one detection of an agent's dialect. A shorter step_timeout takes precedence.
 const detectTimeout = 10 * time.Second
 
-// Auto is the backend of an agent whose dialect is not configured: the agent is asked at first use. An answer is kept
-// for good; while there is none, every use asks again. Safe for concurrent use.
+// Auto is the backend of an agent without a configured dialect: it detects the dialect at first use. A result is kept
+// permanently; until there is one, every use tries again. Safe for concurrent use.
 type Auto struct {
 	up       Upstream
 	dialects []Dialect
@@ -24,27 +24,26 @@ type Auto struct {
 	found    atomic.Pointer[resolved]
 }
 
-// resolved is what an agent was found to be.
+// resolved is the result of a detection.
 type resolved struct {
 	backend Backend
 	dialect string
 }
 
-// NewAuto returns a backend that asks for dialects in the given order. It does no I/O.
+// NewAuto returns a backend that tries the dialects in the given order. It does no I/O.
 func NewAuto(up Upstream, dialects []Dialect) *Auto {
 	return &Auto{up: up, dialects: dialects}
 }
 
-// Resolve returns the backend of the dialect that the agent speaks, asking it if that is not known yet. It fails with
-// upstream_unreachable while no server answers, with upstream_error when a server refuses to say, and with
-// bad_upstream_response when none of the dialects is spoken. Calls that come while the agent is being asked share the
-// answer.
+// Resolve returns the backend for the agent's dialect, which it detects if necessary. It fails with
+// upstream_unreachable if no server responds, with upstream_error if a server refuses the requests, and with
+// bad_upstream_response if the server supports none of the dialects. Concurrent calls share one detection.
 func (a *Auto) Resolve(ctx context.Context) (Backend, error) {
 	if found := a.found.Load(); found != nil {
 		return found.backend, nil
 	}
 	answer := a.asking.DoChan("", func() (any, error) {
-		// The first to ask may leave; the others still want the answer.
+		// The first caller may leave while others still need the result.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.patience())
 		defer cancel()
 		return a.ask(ctx)
@@ -58,7 +57,7 @@ func (a *Auto) Resolve(ctx context.Context) (Backend, error) {
 	}
 }
 
-// Dialect returns what the agent was found to speak, "" while that is not known.
+// Dialect returns the detected dialect, or "" if it is not known yet.
 func (a *Auto) Dialect() string {
 	if found := a.found.Load(); found != nil {
 		return found.dialect
@@ -108,7 +107,7 @@ func (a *Auto) ask(ctx context.Context) (Backend, error) {
 	return nil, a.silent(silent)
 }
 
-// slow is the error of an agent whose answer did not come in time.
+// slow returns the error for an agent that did not respond in time.
 func (a *Auto) slow(err error) error {
 	e := mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamUnreachable,
 		"The agent %q at %s gave no answer within %s. See what it is busy with, and that this is its own port.", a.up.Name, a.up.Config.URL, a.patience())
@@ -116,7 +115,7 @@ func (a *Auto) slow(err error) error {
 	return e
 }
 
-// silent is the error of an agent that did not answer, in the words of the dialect that asked it last.
+// silent returns the error for an agent that did not respond, with the message of the last tried dialect.
 func (a *Auto) silent(err error) error {
 	e := mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamUnreachable,
 		"The agent %q does not answer at %s. Is it running, and is the address right?", a.up.Name, a.up.Config.URL)
@@ -138,7 +137,7 @@ func (a *Auto) dial(d Dialect) (Backend, error) {
 	return b, nil
 }
 
-// Run implements Backend by the resolved backend.
+// Run implements Backend with the resolved backend.
 func (a *Auto) Run(ctx context.Context, t *Assignment) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {
 		b, err := a.Resolve(ctx)

@@ -15,7 +15,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// spoken is a dialect whose servers answer 200 at its path. Backends yield its name.
+// spoken returns a dialect whose servers respond with 200 at its path. Its backends yield its name.
 func spoken(name string, asked *atomic.Int64) Dialect {
 	return Dialect{
 		Name: name,
@@ -78,7 +78,7 @@ func TestAutoAsksOnce(t *testing.T) {
 		}
 	}
 	if n := asked.Load(); n != 2 {
-		t.Errorf("asked %d times, want once per dialect", n)
+		t.Errorf("%d requests, want one per dialect", n)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestAutoLetsTheImpatientGo(t *testing.T) {
 	}
 }
 
-// A hanging agent is not asked for longer than a step of it may take.
+// The detection of a hanging agent takes no longer than a step of it may take.
 func TestAutoAsksNoLongerThanAStepMayTake(t *testing.T) {
 	t.Parallel()
 	for step, want := range map[time.Duration]time.Duration{0: detectTimeout, time.Hour: detectTimeout, 3 * time.Second: 3 * time.Second} {
@@ -158,10 +158,10 @@ func TestAutoAsksNoLongerThanAStepMayTake(t *testing.T) {
 			Dial: func(Upstream) (Backend, error) { return named("hangs"), nil },
 		}
 		if _, err := NewAuto(Upstream{Config: config.Agent{StepTimeout: step}}, []Dialect{d}).Resolve(t.Context()); err == nil {
-			t.Error("it was found")
+			t.Error("a hanging agent was detected")
 		}
 		if left > want || left < want-time.Second {
-			t.Errorf("step_timeout %v: asked for %v, want %v", step, left, want)
+			t.Errorf("step_timeout %v: time limit %v, want %v", step, left, want)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What stands in a program to copy is data in it, from every source, and no character of it is invisible.
+// A text in a program to copy is data in it, whatever it contains, and no character of it is invisible.
 func TestTextsOfProgramsAreData(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"it's $(id) `id` \"x\"", "a\u202eb\u2066c\u2028", "\x1b[31mred\x00", "😀 é", `\u0041 \n`, "line\nline", "-n", ""} {
@@ -24,10 +24,10 @@ func TestTextsOfProgramsAreData(t *testing.T) {
 		}
 		said, err := exec.CommandContext(t.Context(), "sh", "-c", "printf %s "+InShell(text)).Output()
 		if text != "-n" && (err != nil || string(said) != text) {
-			t.Errorf("the shell takes %q for %q, %v", text, said, err)
+			t.Errorf("the shell reads %q as %q, %v", text, said, err)
 		}
 	}
 	if got := InASCII(json.RawMessage(`{"a":`)); got != "null" {
-		t.Errorf("what is no JSON is %s", got)
+		t.Errorf("invalid JSON becomes %s", got)
 	}
 }

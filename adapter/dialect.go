@@ -16,42 +16,41 @@ import (
 	"go.uber.org/zap"
 )
 
-// Dialect is one agent protocol: a value per folder, listed in a table (Dialects). What it has no use for may be nil.
+// Dialect is one agent protocol: a value per folder, listed in a table (Dialects). Fields that do not apply may be nil.
 type Dialect struct {
 	Name string
 	// Aliases are other names that people type for it.
 	Aliases []string
-	// Paths are those that the face owns, each with everything below it; a part in braces stands for any one part. What
-	// an earlier dialect of the table owns is not its own.
+	// Paths are the paths of the face, each including everything below it. A part in braces stands for any one part.
+	// Paths of an earlier dialect in the table are excluded.
 	Paths []string
-	// PublicPaths are the paths that need no key. Each is one of those that Paths own. A part in braces stands for any
-	// one part that is not empty. Paths below a public path are not public.
+	// PublicPaths are those of Paths that need no key. A part in braces stands for any one part that is not empty.
+	// Paths below a public path are not public.
 	PublicPaths []string
-	// Runs are patterns of paths, among those that Paths own, that name a run: the part "{run}" stands for its id. What
-	// lies below is about that run, too.
+	// Runs are patterns of paths within Paths that name a run: the part "{run}" stands for its id. Paths below also
+	// belong to that run.
 	Runs []string
 	// Store are those of Paths that belong to the long-term store.
 	Store []string
-	// Mount adds the face's routes to r, which leads there only what Paths own; what no route takes is the face's to
-	// refuse. nil: the dialect cannot be served.
+	// Mount adds the face's routes to r, which gets only requests for Paths. The face refuses those that match no
+	// route. nil: the dialect cannot be served.
 	Mount func(r *mux.Router, svc Service, face Face)
-	// Effect is what a route does, by its method and the template of its path; ok is false for what is no operation.
-	// nil: the log of the audit goes by the methods, and nothing is known to end work.
+	// Effect returns the effect of a route, given its method and path template. ok is false if it is not an operation.
+	// nil: the audit log uses the methods, and no route is known to end work.
 	Effect func(method, template string) (e Effect, ok bool)
-	// Refusal is the body, encoded as JSON, of a refusal before a request has reached the face: for a wrong key, a bad
-	// path, a body that is too large. nil: that of no dialect.
+	// Refusal returns the body, to be encoded as JSON, for refusals before a request has reached the face: a wrong key,
+	// a bad path, a body that is too large. nil: a body of no dialect is used.
 	Refusal func(e *mapping.Error) any
 	// Fields are the documented fields of the face's requests.
 	Fields []mapping.RequestField
 	// Documents describe what the face serves.
 	Documents []Document
-	// Speaks is what the face's clients speak, and Chooses where they name the agent that they want: a few words each,
-	// for people. "": the pages do not tell.
+	// Speaks describes in a few words for people what the face's clients speak, and Chooses where they name the agent.
+	// "": the pages do not show it.
 	Speaks, Chooses string
-	// Temporary are patterns of the names of temporary files that a process which dies leaves in the system's folder
-	// for them.
+	// Temporary are patterns for the names of files that a killed process leaves in the system's temporary folder.
 	Temporary []string
-	// ArtifactPath is where the face serves the bytes of an artifact of a task, in the name of an agent. nil: nowhere.
+	// ArtifactPath returns the path where the face serves the bytes of an artifact of an agent's task. nil: nowhere.
 	ArtifactPath func(agent, taskID, artifactID string) string
 	// Flavours are those the face makes runs in; Webhook writes the body of the completion hook of such a run. It may
 	// be nil where no request of the face asks for hooks.
@@ -60,45 +59,45 @@ type Dialect struct {
 
 	// Snippets returns programs that request a run as clients of the face would. It may be nil.
 	Snippets func(a SnippetParams) []Snippet
-	// Clients is what the dialect's clients are called beside those of others, and Observe how they see the events of a
-	// run. nil: the timeline has no such column.
+	// Clients is the name of the dialect's clients next to those of others, and Observe shows the events of a run as
+	// they see them. nil: the timeline has no such column.
 	Clients string
 	Observe func(o Observed) Observer
 
-	// Dial makes a backend; it does no I/O. nil: the dialect cannot be called.
+	// Dial returns a backend. It does no I/O. nil: the dialect cannot be called.
 	Dial func(up Upstream) (Backend, error)
-	// Detect reports whether the server at up speaks this dialect. It does one or two GETs. An error says that no
-	// server answered, with the code upstream_unreachable, or what a server said that tells nothing of what it speaks,
-	// such as 401.
+	// Detect reports whether the server at up speaks this dialect. It makes one or two GET requests. An error means
+	// that no server responded (code upstream_unreachable), or that the response does not show what the server speaks,
+	// such as a 401.
 	Detect func(ctx context.Context, up Upstream) (bool, error)
-	// Ends are the paths that the URL of an agent may end with instead of at its root: where the dialect's routes
-	// begin. The longest come first.
+	// Ends are the paths with which the URL of an agent may end if it is not the server's root: where the dialect's
+	// routes begin, the longest first.
 	Ends []string
-	// Capabilities are what an agent that is called in the dialect can be told. With the Fields of the faces they make
-	// the loss table.
+	// Capabilities are the capabilities of agents that are called in the dialect. Together with the Fields of the faces
+	// they determine the loss table.
 	Capabilities mapping.Capabilities
 }
 
 // Document is an OpenAPI document.
 type Document struct {
-	Name  string // it is found at /openapi/NAME.json; no other document has it
-	About string // for people: a few words
+	Name  string // unique; the path is /openapi/NAME.json
+	About string // a few words for people
 	Text  []byte // JSON
 }
 
-// Path returns where the bridge shows the document.
+// Path returns the document's path on the bridge.
 func (d Document) Path() string { return "/openapi/" + d.Name + ".json" }
 
-// Flavour is a variant of a dialect, in which runs are made.
+// Flavour is a variant of a dialect, and a property of each run.
 type Flavour struct {
-	Name mapping.Flavour // kept with each run; a name that no other dialect has
-	// Request is the kind of request, among the dialect's Fields, that runs are made by.
+	Name mapping.Flavour // stored with each run; unique among all dialects
+	// Request is the kind of request that makes such runs, as in the dialect's Fields.
 	Request string
-	// Strategy is that of a run where neither request nor agent name one.
+	// Strategy applies to runs for which neither request nor agent specify one.
 	Strategy mapping.Strategy
 }
 
-// Face is what every face is mounted with.
+// Face contains the parameters for all faces.
 type Face struct {
 	Log          *zap.Logger
 	Limits       config.Limits
@@ -106,28 +105,28 @@ type Face struct {
 	// Agents maps config names to their settings; read only.
 	Agents  map[string]config.Agent
 	Version string
-	// Failed is told the code of each request that the face answers with an error; nil: no count is kept.
+	// Failed receives the code of each request to which the face responds with an error. It may be nil.
 	Failed func(code string)
-	// Repeated reports whether the log is to say now that a request has failed, and how many such failures the line
-	// stands for: what a database that is away does to all requests is not said of each. nil: each is said.
+	// Repeated reports whether to log a failed request now, and how many such failures the line represents: an
+	// unavailable database, for example, is not logged for every request. nil: each failure is logged.
 	Repeated func(*mapping.Error) (times int, due bool)
 	// Heartbeat is the interval between heartbeats of a stream.
 	Heartbeat time.Duration
-	// Ready says why requests should not be sent here now, as a database that is away; nil where there is nothing to
-	// ask. An error of class Internal is for the log.
+	// Ready returns why requests should not be sent here now, such as an unavailable database. It may be nil. An error
+	// of class Internal is for the log.
 	Ready func(context.Context) error
 	// CallerLimits returns the limits of the caller's key, and then those of its tenant; nil if there are no limits.
 	CallerLimits func(context.Context) ([]Limit, error)
 }
 
-// CountFailed counts a request that is answered with an error.
+// CountFailed counts a request to which the face responds with an error.
 func (f Face) CountFailed(e *mapping.Error) {
 	if f.Failed != nil {
 		f.Failed(e.Code)
 	}
 }
 
-// LogFailed logs why a request failed, unless that was logged of others a moment ago.
+// LogFailed logs why a request failed, unless the same was logged for others just before.
 func (f Face) LogFailed(log *zap.Logger, e *mapping.Error, fields ...zap.Field) {
 	if f.Repeated != nil {
 		times, due := f.Repeated(e)
@@ -141,89 +140,91 @@ func (f Face) LogFailed(log *zap.Logger, e *mapping.Error, fields ...zap.Field) 
 	log.Error("request failed", fields...)
 }
 
-// Upstream is everything a backend may know about the agent it calls.
+// Upstream contains everything that a backend may know about its agent.
 type Upstream struct {
 	Name      string // config name
 	Config    config.Agent
 	Limits    config.Limits
-	TLS       *tls.Config // of Config.TLS; nil: the usual one
+	TLS       *tls.Config // for Config.TLS; nil: the default
 	Log       *zap.Logger
 	UserAgent string // user agent: apbridge/VERSION
-	Hop       string // what calls add to mapping.HopsHeader; "": nothing
-	Meter     Meter  // nil: calls are not counted
-	Tracer    Tracer // nil: no spans are made
-	// Through is what calls go through on their way to the network, such as a recorder; nil: nothing.
+	Hop       string // is added to mapping.HopsHeader of calls; may be empty
+	Meter     Meter  // may be nil
+	Tracer    Tracer // may be nil
+	// Through, if set, wraps the transport of calls, for example with a recorder.
 	Through func(network http.RoundTripper) http.RoundTripper
 }
 
-// Meter counts exchanges with agents; proxy/metrics implements it. The operations are those of package upstream, the
-// outcome is "ok" or the class of a failure. Safe for concurrent use.
+// Meter counts exchanges with agents. It is implemented by proxy/metrics. The operations are those of package upstream;
+// the outcome is "ok" or the class of a failure. Safe for concurrent use.
 type Meter interface {
 	UpstreamCall(agent, operation, outcome string, took time.Duration)
 }
 
-// Tracer makes spans of calls to agents; proxy/trace implements it. end must follow, when the answer has ended: status
-// is 0 where there was none, and the outcome as a Meter is told it. What is told a second time does nothing. The
-// context that is returned has the place of the span (mapping.TraceOf). Safe for concurrent use.
+// Tracer makes spans of calls to agents. It is implemented by proxy/trace. The caller must call end when the response
+// has ended: status is 0 if there was none, and outcome is the same as for Meter. Further calls of end do nothing. The
+// returned context has the place of the span (mapping.TraceOf). Safe for concurrent use.
 type Tracer interface {
 	UpstreamCall(ctx context.Context, agent, operation, method, target string) (_ context.Context, end func(status int, outcome string))
 }
 
-// Backend calls an agent. It keeps no state of its own between runs; what must survive is an event. Safe for concurrent
+// Backend calls an agent. It keeps no state between runs; everything that must survive is an event. Safe for concurrent
 // use.
 type Backend interface {
-	// Run executes one run and yields what happens, in order. Its iterator is used once. t is the backend's from then
-	// on, which may change it.
+	// Run executes one run and yields its events in order. The iterator can be used once. From then on t belongs to the
+	// backend, which may modify it.
 	//
-	// A linked event that carries the remote id comes before the first output. Exactly one end event comes last, unless
-	// the iterator yields an error; an error is final, is an *mapping.Error, and ends the run as failed (or timed out,
-	// by its class and the cause of ctx). It stops soon after ctx ends, telling the agent so where it can, and at once
-	// when yield says false. No goroutine outlives it. Given t.After, nothing already logged is asked for twice. What
-	// must not happen twice is sent under the permit of ctx (see WithPermit).
+	// A linked event with the remote id comes before the first output. Exactly one end event comes last, unless the
+	// iterator yields an error. An error is final, is an *mapping.Error, and ends the run as failed (or timed out,
+	// depending on its class and the cause of ctx). The iterator stops soon after ctx ends, and notifies the agent if
+	// possible; it stops at once when yield returns false. No goroutine outlives it. With t.After, nothing that is
+	// already logged is requested again. Calls that must not happen twice are made under the permit of ctx (see
+	// WithPermit).
 	//
-	// yield returns when the event is queued, not when it is durable; a failed append ends the next yield.
+	// yield returns when the event is queued, not when it is durable. After a failed append the next yield returns
+	// false.
 	Run(ctx context.Context, t *Assignment) iter.Seq2[mapping.Event, error]
 }
 
-// Canceler is a backend that can tell the agent to stop what it does for a run. It is called after Run was stopped,
-// with a fresh context; by then the link may be that of a newer run, which is to go on. Optional.
+// Canceler is a backend that can make the agent stop its work for a run. Cancel is called with a new context after Run
+// was stopped. By then the link may be that of a newer run, which must continue. Optional.
 type Canceler interface {
 	Cancel(ctx context.Context, link mapping.Link, runID string) error
 }
 
-// FileComparer is a backend whose agent may change files without a word. Optional.
+// FileComparer is a backend whose agent may change files without reporting it. Optional.
 type FileComparer interface {
 	// CompareFiles is called when a run has ended for another reason than a last step or a question, and its steps are
-	// logged. What the agent's files have other bytes in than t.Files is saved there; the update names that and what
-	// could not be compared. changed is false when there is neither. When ctx ends, the rest counts as not compared.
-	// The error is one of the bridge's own. Of t, Run, TaskID, Link, Uploaded and Files are set.
+	// logged. It saves the agent's files that differ from t.Files. The update names them and the files that could not
+	// be compared; changed is false if there are none. When ctx ends, the rest counts as not compared. The error is one
+	// of the bridge's own. Only Run, TaskID, Link, Uploaded and Files of t are set.
 	CompareFiles(ctx context.Context, t *Assignment) (update mapping.Event, changed bool, err error)
 }
 
-// Prober is a backend that can be asked whether the agent is there. Optional.
+// Prober is a backend that can check whether the agent is available. Optional.
 type Prober interface {
 	Probe(ctx context.Context) error
 }
 
-// Profiled is a backend that can say in a few words what a Probe found out about the agent, "" while nothing fits.
-// Optional.
+// Profiled is a backend that can summarize in a few words what a Probe found out about the agent. It returns "" if
+// there is nothing. Optional.
 type Profiled interface{ Profile() string }
 
-// Versioned is a backend whose agent may tell the version of its server: "" or an error where it does not. The words
-// are the agent's. Optional.
+// Versioned is a backend whose agent may report the version of its server, in the agent's words. It returns "" or an
+// error if there is none. Optional.
 type Versioned interface {
 	Version(ctx context.Context) (string, error)
 }
 
-// ErrNoSuchGraph is in the chain of a Probe's error where a server is there, but which of its graphs is called is not
-// clear: none has the name that the configuration gives, or the agent's own.
+// ErrNoSuchGraph is wrapped by a Probe's error if a server is available but the graph to call is unclear: none has the
+// configured name or the agent's own.
 var ErrNoSuchGraph = errors.New("the agent has no graph of that name")
 
 // Describer is a backend whose agent can describe itself. Its methods fail with not_supported if the agent cannot.
 // Optional. The bridge itself describes an agent that does not report its state.
 type Describer interface {
 	Schemas(ctx context.Context) (mapping.Schemas, error)
-	// Graph and Subgraphs are as Agents has them.
+	// Graph and Subgraphs are like Assistants.AgentGraph and Assistants.AgentSubgraphs.
 	Graph(ctx context.Context, xray string) (json.RawMessage, error)
 	Subgraphs(ctx context.Context, namespace string, recurse bool) (json.RawMessage, error)
 }
@@ -255,11 +256,11 @@ type Traits struct {
 	Exposes mapping.Exposure
 	// Stepping is the mode that "auto" stands for.
 	Stepping mapping.Stepping
-	// MaxSteps is the most steps of a run where the agent's configuration does not say; 0: any number.
+	// MaxSteps is the default for the agent's configuration; 0: any number.
 	MaxSteps int
-	// Kind is what messages call such an agent, with an article.
+	// Kind is the name of such an agent in messages, with an article.
 	Kind string
-	// Capabilities are what the agent can be told; nil: not known.
+	// Capabilities are those of the agent; nil: not known.
 	Capabilities mapping.Capabilities
 }
 

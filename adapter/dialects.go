@@ -8,11 +8,11 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Dialects is a table of dialects. A path belongs to the first one that owns it; an agent is asked what it speaks from
-// the last one to the first. Read only, and so safe for concurrent use.
+// Dialects is a table of dialects. A path belongs to the first dialect that owns it. The dialect of an agent is
+// detected from the last to the first. Read only, and so safe for concurrent use.
 type Dialects []Dialect
 
-// Names returns the names that a configuration may give as an agent's dialect.
+// Names returns the names that a configuration may use for an agent's dialect.
 func (l Dialects) Names() []string {
 	names := make([]string, len(l))
 	for i, d := range l {
@@ -21,7 +21,7 @@ func (l Dialects) Names() []string {
 	return names
 }
 
-// Aliases returns the other names that a configuration may give, with the name that each stands for.
+// Aliases returns the alternative names that a configuration may use, with the name each stands for.
 func (l Dialects) Aliases() map[string]string {
 	names := map[string]string{}
 	for _, d := range l {
@@ -41,7 +41,7 @@ func (l Dialects) Documents() []Document {
 	return list
 }
 
-// Programs returns, for each dialect that is served, programs that ask for a run as its clients would.
+// Programs returns, for each served dialect, programs that request a run as its clients would.
 func (l Dialects) Programs(a SnippetParams) []Programs {
 	list := []Programs{}
 	for _, d := range l {
@@ -62,14 +62,14 @@ func (l Dialects) Ends() []string {
 	return list
 }
 
-// Callable returns the dialects that agents can be called in, in the order an agent is asked for them.
+// Callable returns the dialects in which agents can be called, in the order of detection.
 func (l Dialects) Callable() []Dialect {
 	list := slices.DeleteFunc(slices.Clone(l), func(d Dialect) bool { return d.Dial == nil })
 	slices.Reverse(list)
 	return list
 }
 
-// Dial makes the backend of a configured agent. It does no I/O; the error names the key of the configuration.
+// Dial returns the backend of a configured agent. It does no I/O. The error names the key of the configuration.
 func (l Dialects) Dial(up Upstream) (Backend, error) {
 	if up.Config.Dialect == "auto" {
 		return NewAuto(up, l.Callable()), nil
@@ -90,8 +90,8 @@ func (l Dialects) Webhook(run mapping.Run, out mapping.Outcome, values []byte) (
 	return nil, fmt.Errorf("no dialect writes webhooks for runs of flavour %q", run.Flavour)
 }
 
-// ArtifactPath returns where clients find the bytes of an artifact of a task: on the face of the first dialect that
-// serves any. "": there is none.
+// ArtifactPath returns the path under which clients find the bytes of a task's artifact, on the face of the first
+// dialect that serves artifacts, or "".
 func (l Dialects) ArtifactPath(agent, taskID, artifactID string) string {
 	for _, d := range l {
 		if d.ArtifactPath != nil && d.Mount != nil {
@@ -101,7 +101,7 @@ func (l Dialects) ArtifactPath(agent, taskID, artifactID string) string {
 	return ""
 }
 
-// Strategy returns what becomes of a run of the flavour on a busy thread where neither its request nor its agent says.
+// Strategy returns the strategy for runs of the flavour on a busy thread if neither request nor agent specify one.
 func (l Dialects) Strategy(name mapping.Flavour) mapping.Strategy {
 	if _, f := l.findFlavour(name); f != nil {
 		return f.Strategy
@@ -109,7 +109,7 @@ func (l Dialects) Strategy(name mapping.Flavour) mapping.Strategy {
 	return mapping.StrategyReject
 }
 
-// findFlavour returns a flavour, and its dialect; nil: no dialect has it.
+// findFlavour returns a flavour and its dialect, or nil.
 func (l Dialects) findFlavour(name mapping.Flavour) (*Dialect, *Flavour) {
 	for i := range l {
 		for j := range l[i].Flavours {

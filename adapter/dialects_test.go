@@ -11,7 +11,7 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// table has a face without a backend, a backend without a face, and both.
+// table contains a face without a backend, a backend without a face, and a dialect with both.
 func table() adapter.Dialects {
 	dial := func(adapter.Upstream) (adapter.Backend, error) { return nil, nil }
 	return adapter.Dialects{
@@ -83,7 +83,7 @@ func TestWhatAFlavourDecides(t *testing.T) {
 	}{
 		{"loud", mapping.Capabilities{}, "context;dropped"},
 		{"loud", mapping.Capabilities{mapping.CapContext: mapping.Partial("Some of it.")}, "context;approximated"},
-		{"loud", nil, ""}, // counts as one that speaks both
+		{"loud", nil, ""}, // treated as a dialect with both
 		{"unknown", mapping.Capabilities{}, ""},
 	} {
 		if got := mapping.LossHeader(table().UnsupportedFields(c.flavour, sent, c.agent)); got != c.want {
@@ -95,7 +95,8 @@ func TestWhatAFlavourDecides(t *testing.T) {
 	}
 }
 
-// TestWhatIsMeantIsLostInTheDialectsWords: a dialect that has no field for it loses it under the meaning's name.
+// TestWhatIsMeantIsLostInTheDialectsWords checks that a lost capability has the name of the dialect's field or, without
+// a field, its own.
 func TestWhatIsMeantIsLostInTheDialectsWords(t *testing.T) {
 	t.Parallel()
 	meant := []mapping.Capability{mapping.CapContext, mapping.CapTranscript, mapping.CapTaskExtra}
@@ -107,7 +108,7 @@ func TestWhatIsMeantIsLostInTheDialectsWords(t *testing.T) {
 		want    string
 	}{
 		{"loud", mapping.Capabilities{}, "background;dropped, transcript;dropped, additional_task;dropped"},
-		{"loud", nil, "transcript;approximated, additional_task;dropped"}, // counts as one that speaks both
+		{"loud", nil, "transcript;approximated, additional_task;dropped"}, // treated as a dialect with both
 		{"unknown", mapping.Capabilities{}, "context;dropped, transcript;dropped, additional_task;dropped"},
 	} {
 		if got := mapping.LossHeader(list.UnsupportedCapabilities(c.flavour, meant, c.agent)); got != c.want {
@@ -119,7 +120,7 @@ func TestWhatIsMeantIsLostInTheDialectsWords(t *testing.T) {
 		{Field: "items", Fate: mapping.Approximated}: "", {Field: "unheard", Fate: mapping.Dropped}: "",
 	} {
 		if got := list.LossReason("loud", loss); got != want {
-			t.Errorf("%v is lost since %q, want %q", loss, got, want)
+			t.Errorf("%v has the reason %q, want %q", loss, got, want)
 		}
 	}
 }
@@ -132,7 +133,7 @@ func TestLossTableHasEveryWay(t *testing.T) {
 		{Request: "ask", Field: "id", From: "face", To: "deaf", Fate: mapping.Exact, Reason: "The bridge does this itself, for every agent."},
 		{Request: "ask", Field: "id", From: "face", To: "both", Fate: mapping.Exact, Reason: "The bridge does this itself, for every agent."},
 	}
-	for _, m := range mapping.DetectedByBridge() { // which the dialect documents no field for
+	for _, m := range mapping.DetectedByBridge() { // for which the dialect documents no field
 		for _, to := range []string{"deaf", "both"} {
 			want = append(want, mapping.LossRow{Request: "ask", Field: string(m), From: "face", To: to, Fate: mapping.Dropped, Reason: "The agent's protocol has no equivalent."})
 		}

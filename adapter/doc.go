@@ -1,13 +1,13 @@
-// Package adapter is the contract between the bridge and the dialects it speaks. A dialect has two sides: a face,
-// mounted on the bridge's router, and a backend, which calls an agent. Every face works in front of every backend,
-// since both only know the neutral model of package mapping.
+// Package adapter is the contract between the bridge and the dialects it speaks. A dialect has two sides: a face, which
+// is mounted on the bridge's router, and a backend, which calls an agent. Every face works with every backend because
+// both only know the neutral model of package mapping.
 //
 // Dialects implement Dialect and Backend, package service implements Service, and the engine calls backends. The
-// package holds types and small rules: it opens no connection but those of Auto, which asks an agent what it speaks,
-// and it knows no dialect by name.
+// package contains types and small rules. It opens no connections except those of Auto, which detects the dialect of an
+// agent, and it names no dialect.
 //
-// A new dialect is a new folder with a Dialect value, and a line in a table (Dialects); see CONTRIBUTING.md. Of two
-// owners of a path the first one in the table counts. A member of a request that no reader asks for is refused where
-// its name is a field's with a slip (mapping.Misspelt), and else named in X-Apbridge-Ignored. The role of a message is
-// refused the same way; one that resembles no other may be an agent's own, and passes.
+// A new dialect is a new folder with a Dialect value, and a line in a table (Dialects); see CONTRIBUTING.md. If two
+// dialects own a path, the first one in the table takes precedence. A member of a request that is never read is refused
+// if its name looks like a misspelled field (mapping.Misspelt), and otherwise named in X-Apbridge-Ignored. The role of
+// a message is refused in the same way; one that resembles no known role may be an agent's own and is accepted.
 package adapter

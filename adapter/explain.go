@@ -7,23 +7,24 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Reason is what a run waits for.
+// Reason is the reason why a run waits.
 type Reason string
 
 const (
-	ReasonQueue    Reason = "queue"    // runs before it on its thread
-	ReasonUpdate   Reason = "update"   // an agent that is being told of an update of the thread's state
+	ReasonQueue    Reason = "queue"    // earlier runs of its thread
+	ReasonUpdate   Reason = "update"   // an update of the thread's state at an agent
 	ReasonLimit    Reason = "limit"    // a slot of its agent
-	ReasonDelayed  Reason = "delayed"  // the time it was asked to start at
-	ReasonStarting Reason = "starting" // nothing: a bridge is about to take it
-	ReasonLease    Reason = "lease"    // the bridge that ran it is gone or silent: another one takes it over when its lease is over
+	ReasonDelayed  Reason = "delayed"  // its start time
+	ReasonStarting Reason = "starting" // none: a bridge is about to start it
+	ReasonLease    Reason = "lease"    // its bridge is gone or silent: another one takes it over when the lease ends
 	ReasonUpstream Reason = "upstream" // its agent
 	ReasonQuestion Reason = "question" // a person's answer
-	ReasonParked   Reason = "parked"   // a client that asks for its next step
-	ReasonFinished Reason = "finished" // nothing: it has ended
+	ReasonParked   Reason = "parked"   // a client that requests its next step
+	ReasonFinished Reason = "finished" // none: it has ended
 )
 
-// Explanation is why a run waits. The part named by Reason is set; Lease is set for every run that a bridge holds.
+// Explanation explains why a run waits. The part named by Reason is set. Lease is set for every run that a bridge
+// holds.
 type Explanation struct {
 	RunID    string            `json:"run_id"`
 	ThreadID string            `json:"thread_id"`
@@ -40,10 +41,10 @@ type Explanation struct {
 	Question *QuestionReason   `json:"question,omitempty"`
 	Parked   *ParkedReason     `json:"parked,omitempty"`
 	Finished *FinishedReason   `json:"finished,omitempty"`
-	Webhook  *WebhookState     `json:"webhook,omitempty"` // of a run that has ended
+	Webhook  *WebhookState     `json:"webhook,omitempty"` // only of an ended run
 }
 
-// WebhookState says how far the delivery of a run's completion hook has come. Its URL may hold a token and is not told.
+// WebhookState is the progress of the delivery of a run's completion hook. It omits the URL, which may contain a token.
 type WebhookState struct {
 	State    string     `json:"state"` // waiting, delivered, or given_up
 	Attempts int        `json:"attempts"`
@@ -52,26 +53,26 @@ type WebhookState struct {
 	Done     *time.Time `json:"done_at,omitempty"` // delivered, or given up
 }
 
-// QueueReason is the place of a run in the queue of its thread.
+// QueueReason describes the place of a run in the queue of its thread.
 type QueueReason struct {
 	Place  int         `json:"place"`  // 1: it is next
-	Before []QueuedRun `json:"before"` // the first of those before it, in their order
+	Before []QueuedRun `json:"before"` // the first of the runs before it, in order
 }
 
-// QueuedRun is a run that is before another.
+// QueuedRun is a run before another one.
 type QueuedRun struct {
 	RunID  string            `json:"run_id"`
 	Status mapping.RunStatus `json:"status"`
 	Parked bool              `json:"parked,omitempty"`
 }
 
-// UpdateReason is which bridge tells an agent of an update of the thread's state.
+// UpdateReason names the bridge that applies an update of the thread's state at an agent.
 type UpdateReason struct {
 	Owner string `json:"owner"`
-	Here  bool   `json:"here"` // the one that answers
+	Here  bool   `json:"here"` // it is the bridge that responds
 }
 
-// LimitReason is the setting that holds a run back.
+// LimitReason describes the setting that delays a run.
 type LimitReason struct {
 	Name  string `json:"name"`  // as in the configuration
 	Value int    `json:"value"` // of that setting
@@ -79,40 +80,40 @@ type LimitReason struct {
 	Place int    `json:"place"` // among the agent's pending runs, from 1
 }
 
-// DelayedReason is when a delayed run may start.
+// DelayedReason contains the start time of a delayed run.
 type DelayedReason struct {
 	Due          time.Time `json:"due"`
 	AfterSeconds float64   `json:"after_seconds"` // from now
 }
 
-// LeaseReason is which bridge holds a run.
+// LeaseReason names the bridge that holds a run.
 type LeaseReason struct {
 	Owner string     `json:"owner"`           // "": none
-	Here  bool       `json:"here"`            // the one that answers
-	Until *time.Time `json:"until,omitempty"` // by the database's clock; unset where a lease never ends
+	Here  bool       `json:"here"`            // it is the bridge that responds
+	Until *time.Time `json:"until,omitempty"` // by the database's clock; unset if the lease never ends
 }
 
-// UpstreamReason is the call that a run waits for.
+// UpstreamReason describes the call for which a run waits.
 type UpstreamReason struct {
-	Step    int       `json:"step"`  // which one of this run is awaited, from 1
-	Since   time.Time `json:"since"` // nothing has come since
+	Step    int       `json:"step"`  // nothing was received since then
+	Since   time.Time `json:"since"` // the time of the last event
 	Attempt int       `json:"attempt"`
 }
 
-// QuestionReason are the questions that a run ended with.
+// QuestionReason contains the questions with which a run ended.
 type QuestionReason struct {
-	Interrupts []mapping.Interrupt `json:"interrupts"` // empty: it was stopped, and goes on with any answer
+	Interrupts []mapping.Interrupt `json:"interrupts"` // empty: the run was stopped, and any answer continues it
 	Since      time.Time           `json:"since"`
 }
 
-// ParkedReason says since when the next step has not been asked for.
+// ParkedReason describes the step that no client has requested yet.
 type ParkedReason struct {
-	Step  int       `json:"step"` // which one is due
+	Step  int       `json:"step"` // number of the next step
 	Since time.Time `json:"since"`
-	Until time.Time `json:"until"` // it is cancelled then
+	Until time.Time `json:"until"` // when the run will be cancelled
 }
 
-// FinishedReason is how a run ended.
+// FinishedReason describes the end of a run.
 type FinishedReason struct {
 	EndedAt time.Time       `json:"ended_at"`
 	Error   json.RawMessage `json:"error,omitempty"` // {code, message}

@@ -1,11 +1,11 @@
 package adapter
 
-// Fork is a point of an agent's thread from which a run goes on.
+// Fork is a point of an agent's thread from which a run continues.
 type Fork struct {
-	// Checkpoint is what the agent calls it; "" where it did not say, as streams do not.
+	// Checkpoint is the agent's id of it. It is "" if the agent did not send it, as in streams.
 	Checkpoint string
-	// Run and Step say by which of the agent's runs it was made, and after which of that thread's steps, where
-	// Checkpoint is "".
+	// Run and Step are used if Checkpoint is "": the agent's run that made the point, and the thread's step after which
+	// it was made.
 	Run  string
 	Step int
 }

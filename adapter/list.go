@@ -2,9 +2,9 @@ package adapter
 
 import "iter"
 
-// Lists of a Service that may be long are ranged over. An error is the last that they yield.
+// A Service returns long lists as iterators. An error is the last that they yield.
 
-// All reads a list that is short into memory. The error is the list's.
+// All reads a short list into memory. It returns the list's error.
 func All[T any](list iter.Seq2[T, error]) (all []T, err error) {
 	for one, err := range list {
 		if err != nil {
@@ -15,7 +15,7 @@ func All[T any](list iter.Seq2[T, error]) (all []T, err error) {
 	return all, nil
 }
 
-// List returns a list of entries that are in memory.
+// List returns a list of the given entries.
 func List[T any](entries []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, one := range entries {
@@ -26,7 +26,7 @@ func List[T any](entries []T) iter.Seq2[T, error] {
 	}
 }
 
-// NoList returns a list that cannot be read.
+// NoList returns a list that only yields an error.
 func NoList[T any](err error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
@@ -34,7 +34,7 @@ func NoList[T any](err error) iter.Seq2[T, error] {
 	}
 }
 
-// PageOf returns at most limit entries of a list from offset on; a limit of 0 is all of them.
+// PageOf returns at most limit entries of a list from offset on. A limit of 0 means all.
 func PageOf[T any](list []T, offset, limit int) []T {
 	if offset >= len(list) {
 		return nil

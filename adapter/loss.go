@@ -6,8 +6,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// LossTable returns every documented field of every face's requests in front of the agents of every dialect, in a fixed
-// order.
+// LossTable returns the documented fields of all faces' requests with their treatment by the agents of every dialect,
+// in a fixed order.
 func (l Dialects) LossTable() []mapping.LossRow {
 	var rows []mapping.LossRow
 	for _, from := range slices.Backward(l) {
@@ -23,9 +23,9 @@ func (l Dialects) LossTable() []mapping.LossRow {
 	return rows
 }
 
-// UnsupportedFields returns the fields, among those sent to make a run of the flavour, that an agent gets only
-// approximately or not at all. An agent whose capabilities are not known yet counts as one of the dialect that it would
-// be asked for first.
+// UnsupportedFields returns those of the fields sent in a request for a run of the flavour that an agent gets only
+// approximately or not at all. If the agent's capabilities are not known yet, those of the dialect that is detected
+// first are used.
 func (l Dialects) UnsupportedFields(name mapping.Flavour, sent []string, agent mapping.Capabilities) []mapping.Loss {
 	if d, f := l.findFlavour(name); f != nil {
 		return mapping.UnsupportedFields(d.Fields, f.Request, sent, l.capabilities(agent))
@@ -33,8 +33,8 @@ func (l Dialects) UnsupportedFields(name mapping.Flavour, sent []string, agent m
 	return nil
 }
 
-// UnsupportedCapabilities is UnsupportedFields for capabilities, whatever the dialect of the flavour calls its fields.
-// A capability without a field there is reported under its own name.
+// UnsupportedCapabilities is UnsupportedFields for capabilities instead of the field names of the flavour's dialect. A
+// capability without a field there is reported under its own name.
 func (l Dialects) UnsupportedCapabilities(name mapping.Flavour, meant []mapping.Capability, agent mapping.Capabilities) []mapping.Loss {
 	var fields []mapping.RequestField
 	var request string
@@ -44,8 +44,7 @@ func (l Dialects) UnsupportedCapabilities(name mapping.Flavour, meant []mapping.
 	return mapping.UnsupportedCapabilities(fields, request, meant, l.capabilities(agent))
 }
 
-// capabilities are those of an agent, or, where they are not known, of one of the dialect that it would be asked for
-// first.
+// capabilities returns those of an agent or, if they are not known, those of the dialect that is detected first.
 func (l Dialects) capabilities(agent mapping.Capabilities) mapping.Capabilities {
 	if agent != nil {
 		return agent
@@ -58,7 +57,7 @@ func (l Dialects) capabilities(agent mapping.Capabilities) mapping.Capabilities 
 	return nil
 }
 
-// fields are the documented ones, and those under whose names Lost tells of what the bridge itself finds lost.
+// fields returns the documented fields, and those that stand for losses detected by the bridge itself.
 func (d Dialect) fields() []mapping.RequestField {
 	list := slices.Clone(d.Fields)
 	for _, flavour := range d.Flavours {
@@ -71,8 +70,8 @@ func (d Dialect) fields() []mapping.RequestField {
 	return list
 }
 
-// LossReason returns why an agent got a field of a request of the flavour as it did, by the loss table. "" is of a loss
-// that no dialect's agents have, or that they have for different reasons: none is guessed.
+// LossReason returns the reason in the loss table why an agent got a field of a request of the flavour in this way. It
+// returns "" if the table has no such loss, or several with different reasons.
 func (l Dialects) LossReason(name mapping.Flavour, loss mapping.Loss) (reason string) {
 	from, f := l.findFlavour(name)
 	if f == nil {
@@ -87,7 +86,7 @@ func (l Dialects) LossReason(name mapping.Flavour, loss mapping.Loss) (reason st
 	return reason
 }
 
-// fates are what becomes of a lost field in front of the agents of each dialect that lose it so.
+// fates returns the treatment of a lost field by the agents of each dialect that lose it in this way.
 func (l Dialects) fates(from *Dialect, request string, loss mapping.Loss) (list []mapping.Support) {
 	for _, f := range from.fields() {
 		for _, to := range l {

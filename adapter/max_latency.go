@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// MaxLatency is the longest observed duration of a call. The zero value is ready. A backend searches for the effect of
-// a lost answer for about as long as such calls take. Safe for concurrent use.
+// MaxLatency is the longest observed duration of a call. The zero value is ready to use. After a lost response, a
+// backend searches for the effect of the call for about as long. Safe for concurrent use.
 type MaxLatency struct{ ns atomic.Int64 }
 
 // Observe records one duration.

@@ -5,13 +5,12 @@ import (
 	"io"
 )
 
-// MemoryBudget is the memory that all requests share, and the rates of their caller. Requests and their bodies are
-// counted already. A handler that reads more, such as the messages of a WebSocket, counts it here. Safe for concurrent
-// use.
+// MemoryBudget is the memory shared by all requests, and the rates of the caller. Requests and their bodies are already
+// counted. A handler that reads more, such as the messages of a WebSocket, counts it here. Safe for concurrent use.
 type MemoryBudget interface {
-	// Count counts what is read of r for the caller's rate of uploads, and holds memory for it until the result is
-	// closed. A read that gets no memory for long ends with an error of class Unavailable or Limited, and so does one
-	// whose ctx ends.
+	// Count counts the bytes read from r for the caller's rate of uploads, and holds memory for them until the result
+	// is closed. A read that gets no memory for a long time fails with an error of class Unavailable or Limited, and so
+	// does one whose ctx ends.
 	Count(ctx context.Context, r io.Reader) io.ReadCloser
 	// Request counts a message as a request of the caller, or refuses it with an error of class Limited.
 	Request(ctx context.Context) error

@@ -5,12 +5,12 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// Observer shows how clients of a dialect see the events of a task's runs. It is not safe for concurrent use.
+// Observer shows the events of a task's runs as clients of a dialect see them. Not safe for concurrent use.
 type Observer interface {
-	// Observe takes the next event, in order from the start of the first run, and returns the frames that clients get
-	// for it, in their order.
+	// Observe adds the next event, in order from the start of the first run, and returns the frames that clients get
+	// for it, in order.
 	Observe(e *state.Entry) []Frame
-	// Fork is another Observer that has seen the same, and goes on by itself.
+	// Fork returns another Observer with the same events so far, which is then independent.
 	Fork() Observer
 }
 
@@ -21,12 +21,12 @@ type Observed struct {
 	Exposes mapping.Exposure // of its agent
 }
 
-// Frame is what clients get of an event: a frame of a stream or the answer to a call.
+// Frame is what clients get for an event: a frame of a stream or the response to a call.
 type Frame struct {
-	Name string // what the dialect calls it
-	ID   string // by which clients know it; "": by none
-	Note string // what else is to be said of it, as the beginning of a sentence; "": nothing
+	Name string // its name in the dialect
+	ID   string // for clients; may be empty
+	Note string // further information as the beginning of a sentence; may be empty
 	Type string // the media type of Bytes
-	// Bytes are made when they are asked for, which is once and before the next event is seen.
+	// Bytes returns the contents. It is called once, and before the next event is observed.
 	Bytes func() []byte
 }

@@ -2,9 +2,9 @@ package adapter
 
 import "net/http"
 
-// Operation is the handler of a route, with the rights that a principal needs for it: all of them (see mapping.Rights).
-// The server asks for them before the handler is called. None: any caller that is let in, as for what tells nothing,
-// and where what is needed depends on the body, for which the handler asks.
+// Operation is the handler of a route with the rights that a principal needs for it: all of them (see mapping.Rights).
+// The server checks them before it calls the handler. Without any, every admitted caller may call it: for routes that
+// reveal nothing, and those where the rights depend on the body and the handler checks them.
 type Operation struct {
 	http.Handler
 	Needs []string

@@ -6,18 +6,18 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// RequestIDHeader names a request in the logs of all that it comes through.
+// RequestIDHeader identifies a request in the logs of all servers on its way.
 const RequestIDHeader = "X-Request-Id"
 
-// IdempotencyKeyHeader has a request that makes something carried out once, however often it comes.
+// IdempotencyKeyHeader makes a creating request take effect only once, even if it is repeated.
 const IdempotencyKeyHeader = "Idempotency-Key"
 
-// AddOrigin adds to a call of an agent the headers of the client's request that it is made for: its id and its place in
-// a trace. Headers that the agent is configured with stay.
+// AddOrigin adds to a call of an agent the request id and the trace headers of the client's request that caused it. It
+// does not replace headers configured for the agent.
 func AddOrigin(r *http.Request) {
 	trace := mapping.TraceOf(r.Context())
 	add(r.Header, RequestIDHeader, mapping.RequestIDOf(r.Context()))
-	if r.Header.Get(mapping.TraceParentHeader) == "" { // the two belong together
+	if r.Header.Get(mapping.TraceParentHeader) == "" { // these two headers belong together
 		trace.Tell(func(name, value string) { add(r.Header, name, value) })
 	}
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Owner returns the dialect that a path of the bridge belongs to, in whatever form the path came. ok is false for a
-// path of none.
+// Owner returns the dialect that owns a path of the bridge, in any form. ok is false if there is none.
 func (l Dialects) Owner(path string) (d Dialect, ok bool) {
 	i := slices.IndexFunc(l, func(d Dialect) bool { return d.Owns(path) })
 	if i < 0 {
@@ -17,25 +16,25 @@ func (l Dialects) Owner(path string) (d Dialect, ok bool) {
 	return l[i], true
 }
 
-// Owns reports whether a path, in any form, is one of the face's.
+// Owns reports whether a path, in any form, belongs to the face.
 func (d Dialect) Owns(path string) bool {
 	return slices.ContainsFunc(d.Paths, func(pattern string) bool { return within(pattern, path) })
 }
 
-// IsOpen reports whether a path, in any form, is one of the face's public paths. The result is valid only for a path
+// IsOpen reports whether a path, in any form, is one of the face's public paths. The result is only valid for a path
 // that the dialect owns: see Dialects.Owner.
 func (d Dialect) IsOpen(path string) bool {
 	return slices.ContainsFunc(d.PublicPaths, func(pattern string) bool { return matches(pattern, path) })
 }
 
-// InStore reports whether a path, in any form, is of the long-term store.
+// InStore reports whether a path, in any form, belongs to the long-term store.
 func (l Dialects) InStore(path string) bool {
 	return slices.ContainsFunc(l, func(d Dialect) bool {
 		return slices.ContainsFunc(d.Store, func(pattern string) bool { return within(pattern, path) })
 	})
 }
 
-// RunIn returns the id of the run that a path names, in any form; "" where it names none.
+// RunIn returns the id of the run in a path, in any form, or "".
 func (l Dialects) RunIn(path string) string {
 	for _, d := range l {
 		if id := RunIn(d.Runs, path); id != "" {
@@ -45,7 +44,7 @@ func (l Dialects) RunIn(path string) string {
 	return ""
 }
 
-// RunIn returns the id that stands for the part "{run}" of the first of the patterns by which the path names a run.
+// RunIn returns the part of the path at "{run}" in the first pattern by which the path names a run, or "".
 func RunIn(patterns []string, path string) string {
 	for _, pattern := range patterns {
 		if id := partOf(pattern, "{run}", path); mapping.IsUUID(id) {
@@ -55,7 +54,8 @@ func RunIn(patterns []string, path string) string {
 	return ""
 }
 
-// partOf is what the path has in the place of a part of the pattern; "": it is not within the pattern.
+// partOf returns the part of the path at the given part of the pattern. It returns "" if the path is not within the
+// pattern.
 func partOf(pattern, part, path string) string {
 	if !within(pattern, path) {
 		return ""
@@ -71,7 +71,7 @@ func partOf(pattern, part, path string) string {
 	return ""
 }
 
-// within reports whether a path is what the pattern names, or lies below it.
+// within reports whether a path matches the pattern or is below such a path.
 func within(pattern, path string) bool {
 	for pattern != "" {
 		if !strings.HasPrefix(path, "/") {
@@ -87,7 +87,7 @@ func within(pattern, path string) bool {
 	return true
 }
 
-// matches reports whether a path is exactly what the pattern names. A variable does not stand for an empty part.
+// matches reports whether a path matches the pattern exactly. A variable does not match an empty part.
 func matches(pattern, path string) bool {
 	for pattern != "" {
 		if !strings.HasPrefix(path, "/") {

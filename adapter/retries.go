@@ -7,13 +7,12 @@ import (
 	"time"
 )
 
-// RetriesHeader asks, for one request, how often a failed run is to be tried again. It is an extension of ours in every
-// dialect.
+// RetriesHeader specifies for one request how often a failed run is retried. It is our extension in every dialect.
 const RetriesHeader = "X-Apbridge-Retries"
 
 const maxRetries = 100
 
-// Retries reads the values of RetriesHeader; said is false when there are none.
+// Retries parses the values of RetriesHeader. said is false if there are none.
 func Retries(values []string) (n int, said bool, err error) {
 	if len(values) == 0 || len(values) == 1 && values[0] == "" {
 		return 0, false, nil
@@ -25,8 +24,8 @@ func Retries(values []string) (n int, said bool, err error) {
 	return n, true, nil
 }
 
-// Jitter returns a pause before something is tried again: d, and up to half of it more by chance. Runs that an agent
-// refused in the same moment do not come back in the same moment, and none comes back before d.
+// Jitter returns the pause before a retry: d plus a random part of up to half of it. Runs that an agent refused at the
+// same time are retried at different times, and none before d.
 func Jitter(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestJitter checks that runs refused together pause for different times, and never for less than the agent asked for.
+// TestJitter checks that runs refused together pause for different times, and never for less than the agent requested.
 func TestJitter(t *testing.T) {
 	t.Parallel()
 	const d = time.Second
@@ -21,6 +21,6 @@ func TestJitter(t *testing.T) {
 		t.Errorf("%d different pauses of 100", len(seen))
 	}
 	if Jitter(0) != 0 || Jitter(-d) != 0 {
-		t.Error("no pause became one")
+		t.Error("a pause of zero became longer")
 	}
 }

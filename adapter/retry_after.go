@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// SetRetryAfter sets the header that says when a refused request may be sent again (RFC 9110 section 10.2.3), where
-// time helps. A header that is there already stays where the error does not say how long.
+// SetRetryAfter sets the header for when a refused request may be repeated (RFC 9110 section 10.2.3), if waiting helps.
+// It keeps an existing header if the error does not specify a time.
 func SetRetryAfter(h http.Header, e *mapping.Error) {
 	switch {
 	case e.Class != mapping.Limited && e.Class != mapping.Unavailable || e.Wait < 0:

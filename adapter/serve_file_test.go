@@ -36,7 +36,7 @@ func TestRangesOfAFile(t *testing.T) {
 	for _, tt := range []struct {
 		name, method, asked, unless string
 		status                      int
-		body, says                  string // the answer and its Content-Range
+		body, says                  string // the body and its Content-Range
 	}{
 		{"the whole", "GET", "", "", 200, tenBytes, ""},
 		{"the first bytes", "GET", "bytes=0-3", "", 206, "0123", "bytes 0-3/10"},

@@ -1,7 +1,7 @@
 package adapter
 
-// Service answers the faces. Every method may be called concurrently, is scoped by the principal in ctx, and returns
-// *mapping.Error for what the caller is meant to see. Package proxy/service implements it.
+// Service serves the faces. Every method is safe for concurrent use, is scoped by the principal in ctx, and returns
+// *mapping.Error for errors that the caller is meant to see. Package proxy/service implements it.
 type Service interface {
 	Threads
 	States

@@ -8,26 +8,25 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Assistants are the configured agents, which cannot be changed, and what is made over them: the same agent under an
-// id, a name and with settings of its own. Changing a configured agent is Invalid.
+// Assistants are the configured agents, which cannot be changed, and the assistants made from them: an agent with its
+// own id, name and settings. Changing a configured agent is Invalid.
 type Assistants interface {
 	// GetAssistant returns an agent by config name or UUID, or an assistant by its UUID; "" is the default agent.
 	GetAssistant(ctx context.Context, idOrName string) (mapping.Assistant, error)
 	SearchAssistants(ctx context.Context, q AgentQuery) (agents []mapping.Assistant, total int, err error)
 	AgentSchemas(ctx context.Context, idOrName string) (mapping.Schemas, error)
-	// AgentGraph returns {nodes, edges} as LangGraph draws it. xray, which is "", "true" or a number, says how deep it
-	// shows what nodes are made of.
+	// AgentGraph returns {nodes, edges} as LangGraph draws it. xray is "", "true" or a number, and determines how deep
+	// it shows the insides of nodes.
 	AgentGraph(ctx context.Context, idOrName, xray string) (json.RawMessage, error)
-	// AgentSubgraphs returns an object of schemas by namespace. Namespace "" means all; recurse includes those within
-	// them.
+	// AgentSubgraphs returns an object of schemas by namespace. Namespace "" means all; recurse includes nested ones.
 	AgentSubgraphs(ctx context.Context, idOrName, namespace string, recurse bool) (json.RawMessage, error)
 
-	// CreateAssistant makes version 1 of an assistant. An id that is taken is Conflict, unless n.OrGet.
+	// CreateAssistant makes version 1 of an assistant. An existing id is Conflict, unless n.OrGet.
 	CreateAssistant(ctx context.Context, n AssistantRequest) (mapping.Assistant, error)
-	// UpdateAssistant makes a further version and makes it the current one.
+	// UpdateAssistant makes a new version and makes it the current one.
 	UpdateAssistant(ctx context.Context, id string, p AssistantPatch) (mapping.Assistant, error)
 	// DeleteAssistant removes an assistant with its versions and crons. If threads is true, it also removes the threads
-	// with that metadata.assistant_id. Its runs stay.
+	// with that metadata.assistant_id. It does not remove runs.
 	DeleteAssistant(ctx context.Context, id string, threads bool) error
 	// ListAssistantVersions returns versions, newest first.
 	ListAssistantVersions(ctx context.Context, idOrName string, q VersionQuery) ([]mapping.Assistant, error)
@@ -37,20 +36,20 @@ type Assistants interface {
 
 // AssistantRequest is a request for an assistant.
 type AssistantRequest struct {
-	ID                        string // "": a fresh one
+	ID                        string // "": a new one
 	Graph                     string // config name or UUID of an agent
-	Name                      string // "": that of the agent
+	Name                      string // "": the agent's
 	Description               string
 	Metadata, Config, Context json.RawMessage // objects; nil: {}
-	OrGet                     bool            // one that is there already is answered, instead of refused with 409
+	OrGet                     bool            // return an existing one instead of 409
 	IdempotencyKey            string
 }
 
-// AssistantPatch changes an assistant; nil fields stay.
+// AssistantPatch changes an assistant. nil fields remain unchanged.
 type AssistantPatch struct {
 	Graph, Name, Description *string
 	Metadata                 json.RawMessage // merged key by key
-	Config, Context          json.RawMessage // instead of what was there
+	Config, Context          json.RawMessage // replaced
 }
 
 // VersionQuery filters the versions of an assistant.
@@ -62,40 +61,41 @@ type VersionQuery struct {
 // AgentQuery filters agents.
 type AgentQuery struct {
 	Name     string // case-insensitive substring
-	Exact    bool   // Name must match whole
+	Exact    bool   // Name must match completely
 	Graph    string
 	Metadata json.RawMessage
-	// Configured leaves out what clients have made.
+	// Configured excludes assistants made by clients.
 	Configured bool
-	SortBy     mapping.SortKey // SortByName, SortByAgent, SortByID, SortByUpdated or SortByCreated, which "" is, too
+	SortBy     mapping.SortKey // SortByName, SortByAgent, SortByID, SortByUpdated or SortByCreated (default)
 	Asc        bool
 	Limit      int
 	Offset     int
 }
 
-// Crons keeps requests for runs that are repeated by the clock.
+// Crons stores requests for runs that are repeated on a schedule.
 type Crons interface {
-	// CreateCron keeps a cron. It refuses what StartRun would refuse now, but for a thread that is busy. An unreadable
-	// schedule or time zone is Invalid.
+	// CreateCron stores a cron. It refuses what StartRun would refuse now, except a busy thread. An invalid schedule or
+	// time zone is Invalid.
 	CreateCron(ctx context.Context, n CronRequest) (mapping.Cron, error)
 	GetCron(ctx context.Context, id string) (mapping.Cron, error)
 	SearchCrons(ctx context.Context, q CronQuery) (crons []mapping.Cron, total int, err error)
-	// UpdateCron replaces all of a cron but its id, its thread and its agent.
+	// UpdateCron replaces a cron except its id, its thread and its agent.
 	UpdateCron(ctx context.Context, id string, n CronRequest) (mapping.Cron, error)
-	// DeleteCron removes a cron. Runs it has made stay.
+	// DeleteCron removes a cron. It does not remove runs that it has made.
 	DeleteCron(ctx context.Context, id string) error
 }
 
 // CronRequest is a request for a cron.
 type CronRequest struct {
-	// Run is made at every tick. Without a ThreadID it has a thread of its own, deleted after it unless Keep is set.
+	// Run is made at every tick. Without a ThreadID it gets its own thread, which is deleted after it unless Keep is
+	// set.
 	Run      RunRequest
-	Payload  json.RawMessage // what the client sent of the run, verbatim
+	Payload  json.RawMessage // the client's request for the run, verbatim
 	Schedule string          // crontab(5): minute, hour, day of month, month, day of week
 	Timezone string          // IANA name; "" is UTC
 	Enabled  bool
 	Keep     bool
-	End      time.Time // no ticks after it; zero: for ever
+	End      time.Time // no ticks after it; zero: never
 }
 
 // CronQuery filters crons: all conditions must hold.
@@ -104,7 +104,7 @@ type CronQuery struct {
 	ThreadID string
 	Enabled  *bool
 	Metadata json.RawMessage // containment
-	SortBy   mapping.SortKey // SortByID, SortByAssistant, SortByThread, SortByUpdated, SortByTick or SortByCreated, which "" is, too
+	SortBy   mapping.SortKey // SortByID, SortByAssistant, SortByThread, SortByUpdated, SortByTick or SortByCreated (default)
 	Asc      bool
 	Limit    int
 	Offset   int

@@ -14,26 +14,26 @@ type Items interface {
 	PutItem(ctx context.Context, p PutItem) error
 	GetItem(ctx context.Context, namespace []string, key string, refreshTTL *bool) (mapping.Item, error)
 	DeleteItem(ctx context.Context, namespace []string, key string) error
-	// SearchItems reads the items it yields a few at a time, since they may be long.
+	// SearchItems reads only a few of the items at a time, because they may be long.
 	SearchItems(ctx context.Context, q ItemQuery) iter.Seq2[mapping.Item, error]
 	ListNamespaces(ctx context.Context, q NamespaceQuery) ([][]string, error)
 }
 
 // ItemKeeper is a backend whose agent has a long-term store of its own. Optional.
 type ItemKeeper interface {
-	// Items returns the agent's own long-term store. Every caller of the agent reaches all of it: it knows no tenants
-	// and no namespaces of callers. Items fails with not_supported if the agent's server has no store, and for
-	// operations that the server lacks.
+	// Items returns the agent's own long-term store. Every caller of the agent can access all of it, because it knows
+	// no tenants and no namespaces of callers. Items fails with not_supported if the agent's server has no store, and
+	// for operations that the server lacks.
 	Items() Items
 }
 
-// PutItem is an item to be written.
+// PutItem is an item to write.
 type PutItem struct {
 	Namespace []string
 	Key       string
 	Value     json.RawMessage // an object
 	Index     json.RawMessage // nil: default; false: none; or a list of paths
-	TTL       time.Duration   // 0: as the bridge is configured
+	TTL       time.Duration   // 0: as configured
 	Lost      OnLoss
 }
 
@@ -44,18 +44,18 @@ type ItemQuery struct {
 	Filter        json.RawMessage
 	Query         string
 	SearchBy      mapping.SearchBy // with a query
-	SortBy        mapping.SortKey  // SortByKey, SortByCreated, SortByUpdated, or, with a query, SortByScore; "": the score, or without a query SortByUpdated
+	SortBy        mapping.SortKey  // SortByKey, SortByCreated, SortByUpdated, or, with a query, SortByScore; default: the score, or without a query SortByUpdated
 	Asc           bool
 	Limit, Offset int
-	RefreshTTL    *bool // nil: as the bridge is configured
+	RefreshTTL    *bool // nil: as configured
 	Lost          OnLoss
 }
 
-// OnLoss is called, before a response is written, with a field that has less effect than its document says: an index
-// without embeddings, or a query that is answered by words only. It may be nil.
+// OnLoss is called before a response is written, with a field that has less effect than documented: an index without
+// embeddings, or a query that only matches words. It may be nil.
 type OnLoss func(mapping.Loss)
 
-// Approximated reports a field that is only partly followed. It does nothing on a nil OnLoss.
+// Approximated reports a field that is only partly applied. It does nothing on a nil OnLoss.
 func (l OnLoss) Approximated(field string) {
 	if l != nil {
 		l(mapping.Loss{Field: field, Fate: mapping.Approximated})

@@ -9,16 +9,16 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Owners exports and removes the data that the bridge keeps of one principal. It is for the administrator of a tenant:
-// a principal that sees only a part of the tenant is refused.
+// Owners exports and removes the data of one principal. It is for the administrator of a tenant: it refuses a principal
+// that sees only a part of the tenant.
 type Owners interface {
-	// HeldBy returns how much there is, and which agents have copies of it.
+	// HeldBy returns the amount of data, and which agents have copies of it.
 	HeldBy(ctx context.Context, who OwnerRef) (Held, error)
-	// ExportOwner writes all of it as a tar archive. Data that is made or removed during the export may be in it, or
-	// not. An error after the first byte leaves half an archive.
+	// ExportOwner writes all of the data as a tar archive. Data that is made or removed during the export may or may
+	// not be included. After the first byte, an error leaves an incomplete archive.
 	ExportOwner(ctx context.Context, who OwnerRef, to io.Writer) error
-	// RemoveOwner ends runs, lets agents delete their copies, and deletes. It reports each outcome in order and stops
-	// if told returns an error; the next call removes the rest. A second call at the same time is Conflict.
+	// RemoveOwner ends runs, makes agents delete their copies, and deletes the data. It reports each outcome in order
+	// and stops if told returns an error; the next call removes the rest. A concurrent call is Conflict.
 	RemoveOwner(ctx context.Context, who OwnerRef, how Removing, told func(Removed) error) error
 }
 
@@ -28,19 +28,19 @@ type OwnerRef struct {
 	Tenant *string
 }
 
-// Held is what is kept of a principal.
+// Held summarizes the data of a principal.
 type Held struct {
 	Owner  string       `json:"owner"`
 	Tenant string       `json:"tenant"`
-	Kinds  []HeldKind   `json:"kinds"`  // those of which there is something
-	Copies []HeldCopies `json:"copies"` // what agents have of it
-	Guest  []string     `json:"guest"`  // threads of others with runs or tasks of the principal's, up to HeldMost
+	Kinds  []HeldKind   `json:"kinds"`  // without empty ones
+	Copies []HeldCopies `json:"copies"` // held by agents
+	Guest  []string     `json:"guest"`  // threads of others with the principal's runs or tasks, up to HeldMost
 }
 
-// HeldMost bounds lists of ids.
+// HeldMost limits lists of ids.
 const HeldMost = 1000
 
-// HeldKind is how much there is of one kind. Bytes are those of its contents, without what the database adds.
+// HeldKind is the amount of data of one kind. Bytes is the size of its contents without the database's overhead.
 type HeldKind struct {
 	Kind   string     `json:"kind"`
 	Count  int64      `json:"count"`
@@ -49,8 +49,8 @@ type HeldKind struct {
 	Newest *time.Time `json:"newest,omitempty"`
 }
 
-// HeldCopies are the threads or tasks of an agent that are copies. Stays says why they cannot be deleted there; "":
-// they can.
+// HeldCopies are an agent's threads or tasks that are copies. Stays is the reason why they cannot be deleted there, or
+// "".
 type HeldCopies struct {
 	Agent string   `json:"agent"`
 	Count int      `json:"count"`
@@ -58,7 +58,7 @@ type HeldCopies struct {
 	Stays string   `json:"stays,omitempty"`
 }
 
-// HeldThread is a thread in an export of what is kept of a principal, as people read it.
+// HeldThread is a thread in an export of a principal's data, in a form for people.
 type HeldThread struct {
 	ID       string               `json:"thread_id"`
 	Status   mapping.ThreadStatus `json:"status"`
@@ -68,29 +68,29 @@ type HeldThread struct {
 	Values   json.RawMessage      `json:"values"`
 }
 
-// Removing says how a principal's data is removed.
+// Removing are the options for the removal of a principal's data.
 type Removing struct {
-	// LeaveCopies: a thread goes also where an agent that could delete its copy does not answer. Without it the thread
-	// stays for the next call, since nothing else knows of the copy.
+	// LeaveCopies removes a thread even if an agent that could delete its copy does not respond. Without it the thread
+	// remains for the next call, because nothing else knows of the copy.
 	LeaveCopies bool
-	// KeepFile: a SQLite file is not made anew. Then it may still have bytes that were replaced earlier.
+	// KeepFile: a SQLite file is not rewritten. It may then still contain bytes that were replaced earlier.
 	KeepFile bool
 }
 
-// Outcomes of a removal, for each thing.
+// Outcomes of a removal, for each object.
 const (
 	IsRemoved = "removed"
 	IsKept    = "kept"   // it cannot be removed from here
 	IsFailed  = "failed" // another call may remove it
 )
 
-// Removed is what became of one thing, or of several of a kind.
+// Removed is the outcome for one object, or for several of a kind.
 type Removed struct {
 	Outcome string `json:"outcome"`
 	Kind    string `json:"kind"` // thread, run, copy, items, database…
 	ID      string `json:"id,omitempty"`
-	Count   int    `json:"count,omitempty"`     // of several
-	Agent   string `json:"agent,omitempty"`     // that has the copy
-	Thread  string `json:"thread_id,omitempty"` // that it is of
-	Why     string `json:"why,omitempty"`       // it is kept, or failed
+	Count   int    `json:"count,omitempty"`     // of several objects
+	Agent   string `json:"agent,omitempty"`     // the one with the copy
+	Thread  string `json:"thread_id,omitempty"` // the one it belongs to
+	Why     string `json:"why,omitempty"`       // why it was kept, or why the removal failed
 }

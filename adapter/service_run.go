@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// Runs starts, follows, stops and lists runs.
+// Runs starts, follows, cancels and lists runs.
 type Runs interface {
 	// StartRun makes a run durable and, if its thread is free, begins it. It takes ownership of the contents of n,
 	// which may be long: n must not be used afterwards.
@@ -22,8 +22,8 @@ type Runs interface {
 	FindRepeatedRun(ctx context.Context, n *RunRequest) (*Started, error)
 	// GetRun returns a run. ThreadID may be empty.
 	GetRun(ctx context.Context, ref RunRef) (*mapping.Run, error)
-	// ListRuns ranges over runs, newest first, of which it holds few megabytes at a time. Each is as it is when it is
-	// read, and those deleted by then are left out. An error ends it, also after the first run.
+	// ListRuns yields runs, newest first, and holds only a few megabytes at a time. Each run is read when it is
+	// yielded; runs deleted before that are omitted. An error ends the list, possibly after some runs.
 	ListRuns(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error]
 	// CancelRun ends the run as interrupted. With opt.Wait it returns when the run has ended. Cancelling an ended run
 	// is Conflict.
@@ -48,16 +48,16 @@ type Runs interface {
 // RunRef names a run. An empty ThreadID matches any thread.
 type RunRef struct{ ThreadID, RunID string }
 
-// Cursor is a position in a run: the event Seq and the frame K within it. A reader gets everything after it. If K >= 0
-// the reader starts with the event at Seq, which may have further frames, and skips the frames up to K.
+// Cursor is a position in a run: the event Seq and the frame K within it. A reader gets everything after it. If K >= 0,
+// the reader starts with the event at Seq, which may have more frames, and skips the frames up to K.
 type Cursor struct {
 	Seq   int64
-	K     int  // -1: the whole event was seen
+	K     int  // -1: the whole event was read
 	Start bool // from the start of the run, or of the thread
-	Live  bool // only what comes from now on; an ended run ends at once
-	End   bool // only the end event: for callers that wait and read nothing else
-	// Checkpoint is a position in a run in place of Seq: after the event that made the checkpoint, or the start of the
-	// run if the checkpoint is not one of the run's.
+	Live  bool // only new events; an ended run ends at once
+	End   bool // only the end event, for callers that only wait
+	// Checkpoint is a position in a run instead of Seq: after the event that made the checkpoint, or the start of the
+	// run if the checkpoint does not belong to the run.
 	Checkpoint string
 }
 
@@ -70,17 +70,17 @@ type RunRequest struct {
 	TaskID   string `json:",omitempty"`
 	Agent    string // config name or UUID of an agent or assistant; "": that of TaskID, else the default agent
 	Flavour  mapping.Flavour
-	Kwargs   json.RawMessage // the request as the run keeps it, without the ids of the run; nil: it says nothing
+	Kwargs   json.RawMessage // the request as stored with the run, without the ids of the run; nil: nothing to store
 	Input    json.RawMessage
 	Messages json.RawMessage // Agent Protocol
-	HasInput bool            // input or messages were sent, and not null
+	HasInput bool            // input or messages were sent and are not null
 	// InputAnswers makes the last human message of the input answer the thread's open question, whatever the question
 	// is. Without it, the message answers only a question that an agent asks its user.
 	InputAnswers bool `json:"-"`
-	ByClock      bool `json:"-"` // made by a cron: no client is there to answer
+	ByClock      bool `json:"-"` // made by a cron, so no client can answer
 	Command      *Command
 	// ParentAnswers is set if the caller is a graph that was resumed and calls the agent again from one of its nodes.
-	// It holds the answers that the graph was given, by question id. It is nil otherwise.
+	// It holds the answers that the graph received, by question id.
 	ParentAnswers map[string]json.RawMessage `json:"-"`
 	Metadata      json.RawMessage
 	Config        json.RawMessage
@@ -94,20 +94,20 @@ type RunRequest struct {
 	DeleteAfter   bool // it goes soon after the run: on_completion: delete
 	Webhook       string
 	CheckpointID  string
-	// InterruptBefore and After are node names, or "*".
+	// InterruptBefore and InterruptAfter are node names, or "*".
 	InterruptBefore []string
 	InterruptAfter  []string
-	Retries         int  // how often a failed run is tried again
-	RetriesSaid     bool // the client said so; else the agent's configuration holds
-	StrictResume    bool // an answer that is not exactly one to open questions is refused: rule.CheckStrictly
+	Retries         int  // how often a failed run is retried
+	RetriesSaid     bool // the client specified it; otherwise the agent's configuration applies
+	StrictResume    bool // refuse an answer that is not exactly one to open questions: rule.CheckStrictly
 	IdempotencyKey  string
 	// Request is the request that the IdempotencyKey stands for, if the other fields were derived from it and from the
 	// thread's state. If it is nil, the key stands for the other fields.
 	Request json.RawMessage `json:"-"`
-	Batch   string          // "i/n": run i of n that were asked for together, under one key
+	Batch   string          // "i/n": run i of n that were requested together under one key
 	// Fields are the names of all documented fields that the client sent, for the loss header.
 	Fields []string
-	// Means are further capabilities that the client used, if the caller does not know field names.
+	// Means are further capabilities used by the client, if the caller does not know field names.
 	Means []mapping.Capability `json:",omitempty"`
 }
 
@@ -125,9 +125,9 @@ type Started struct {
 	Losses []mapping.Loss
 }
 
-// CancelOptions of a cancellation.
+// CancelOptions are the options of a cancellation.
 type CancelOptions struct {
 	Wait     bool
-	Rollback bool   // remove the run and what it did
+	Rollback bool   // remove the run and its effects
 	Reason   string // for the run's CancelReason; "": mapping.CancelledByRequest
 }

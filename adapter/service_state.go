@@ -13,47 +13,46 @@ import (
 type States interface {
 	// GetState returns the state at a checkpoint; "" is the head.
 	GetState(ctx context.Context, threadID, checkpointID string) (ThreadState, error)
-	// GetStateWithTasks is GetState with the state tasks as the agent has them. If it cannot be asked, or takes long,
-	// they are those that the bridge knows.
+	// GetStateWithTasks is GetState with the agent's state tasks. If the agent cannot be queried, or takes long, they
+	// are those known to the bridge.
 	GetStateWithTasks(ctx context.Context, threadID, checkpointID string) (ThreadState, error)
-	// GetDeepState is GetState with the states of the graphs within the agent's graph in the tasks. Only the agent
-	// knows them: it fails if there may be some and the agent cannot be asked.
+	// GetDeepState is GetState with the states of inner graphs in the tasks. Only the agent knows them: it fails if
+	// there may be some and the agent cannot be queried.
 	GetDeepState(ctx context.Context, threadID, checkpointID string) (ThreadState, error)
-	// StateHistory ranges over states, newest first, of which it holds few at a time. An error ends it, also after the
-	// first state.
+	// StateHistory yields states, newest first, and holds only a few at a time. An error ends the list, possibly after
+	// some states.
 	StateHistory(ctx context.Context, threadID string, q HistoryQuery) iter.Seq2[ThreadState, error]
 	// ListCheckpoints returns the checkpoints of all lines of the thread without their states, newest first. Limit 0
 	// means all. An unknown Before or At is NotFound.
 	ListCheckpoints(ctx context.Context, threadID string, q HistoryQuery) ([]mapping.Checkpoint, error)
-	// UpdateState reduces values into a new checkpoint; 409 while a run is active.
+	// UpdateState reduces values into a new checkpoint. It is Conflict while a run is active.
 	UpdateState(ctx context.Context, threadID string, u StateUpdate) (mapping.Checkpoint, error)
 	// DeleteHistory deletes the checkpoints before the head and returns their number, which is 0 while a run is active.
-	// Runs and their logs stay.
+	// It does not delete runs and their logs.
 	DeleteHistory(ctx context.Context, threadID string) (int, error)
 
-	// GetInnerState asks the thread's agent for the state of an inner graph, in the form of LangGraph's thread state.
+	// GetInnerState reads the state of an inner graph from the thread's agent, in the form of LangGraph's thread state.
 	// It returns nil if there is none. See CopyReader for deep.
 	GetInnerState(ctx context.Context, threadID string, at InnerPoint, deep bool) (json.RawMessage, error)
-	// InnerStateHistory asks the agent for such states, newest first.
+	// InnerStateHistory reads such states from the agent, newest first.
 	InnerStateHistory(ctx context.Context, threadID string, at InnerPoint, q HistoryQuery) ([]json.RawMessage, error)
 	// UpdateInnerState makes the agent change such a state and returns the new checkpoint in LangGraph's form. Nothing
-	// is logged. It fails with 409 while a run is active, and if the agent's copy of the thread is not the newest
-	// state.
+	// is logged. It is Conflict while a run is active, and if the agent's copy of the thread is not the newest state.
 	UpdateInnerState(ctx context.Context, threadID string, at InnerPoint, u StateUpdate) (json.RawMessage, error)
 }
 
-// StateUpdate is a change of a thread's state from outside of a run.
+// StateUpdate is a change of a thread's state outside of a run.
 type StateUpdate struct {
 	Values       json.RawMessage
-	Then         []json.RawMessage // further values, reduced after those, in order; one checkpoint comes of all
-	Command      json.RawMessage   // of a superstep: it also leads elsewhere, which only a graph can do; Values is its update
+	Then         []json.RawMessage // further values, reduced in order after Values; all together make one checkpoint
+	Command      json.RawMessage   // only in a superstep: it also determines the next nodes, which only a graph supports; Values is its update
 	AsNode       string
 	CheckpointID string // "": the head; an older one forks
 
 	IdempotencyKey string
 }
 
-// All returns the values in the order in which they are reduced.
+// All returns all values in the order in which they are reduced.
 func (u StateUpdate) All() []json.RawMessage { return append([]json.RawMessage{u.Values}, u.Then...) }
 
 // HistoryQuery selects checkpoints.
@@ -62,8 +61,8 @@ type HistoryQuery struct {
 	Before   string // checkpoint id
 	Metadata json.RawMessage
 	At       string // only this checkpoint and its ancestors
-	// Tasks asks the agent for the tasks of its checkpoints, because their results are not logged. If the agent cannot
-	// be asked or takes too long, the states have the tasks that the bridge knows.
+	// Tasks requests the tasks of the agent's checkpoints, because their results are not logged. If the agent cannot be
+	// queried or takes too long, the states have the tasks known to the bridge.
 	Tasks bool
 }
 

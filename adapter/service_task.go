@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// TaskRef names a task as a face sees it. A task of another agent, or of another topic when Topic is set, is NotFound.
-// Flavour is that of the runs which are made for what is asked.
+// TaskRef names a task as a face sees it. A task of another agent, or of another topic if Topic is set, is NotFound.
+// Runs made for the request have the Flavour.
 type TaskRef struct {
 	Agent, Topic, ID string
 	Flavour          mapping.Flavour
@@ -20,14 +20,14 @@ type TaskRef struct {
 // Page is a page of a list, from 1.
 type Page struct{ Number, Size int }
 
-// Tasks makes tasks, hands out their steps, and keeps the files of their threads.
+// Tasks makes tasks, hands out their steps, and stores the files of their threads.
 type Tasks interface {
 	CreateTask(ctx context.Context, n TaskRequest) (mapping.Task, error)
 	// GetTask returns the task with its Artifacts.
 	GetTask(ctx context.Context, ref TaskRef) (mapping.Task, error)
-	// ListTasks returns an agent's tasks of a page, oldest first, and the number of all. The tasks are read with their
-	// Artifacts while the caller ranges over them, so that few megabytes are held at a time. A task that was deleted by
-	// then is left out.
+	// ListTasks returns a page of an agent's tasks, oldest first, and their total number. The tasks are read with their
+	// Artifacts while the caller iterates, so that only a few megabytes are held at a time. A task that was deleted
+	// before that is omitted.
 	ListTasks(ctx context.Context, ref TaskRef, p Page) (tasks iter.Seq2[mapping.Task, error], total int, err error)
 	CancelTask(ctx context.Context, ref TaskRef) (mapping.Task, error)
 
@@ -39,7 +39,7 @@ type Tasks interface {
 	// FollowSteps yields steps with N > after as they are released, until the last.
 	FollowSteps(ctx context.Context, ref TaskRef, after int) iter.Seq2[mapping.Step, error]
 
-	// ListArtifacts returns the artifacts that agents made first, root before nested, then by path.
+	// ListArtifacts returns the artifacts, those made by agents first, then by depth (root first), then by path.
 	ListArtifacts(ctx context.Context, ref TaskRef, p Page) (artifacts []mapping.Artifact, total int, err error)
 	GetArtifact(ctx context.Context, ref TaskRef, artifactID string) (mapping.Artifact, error)
 	// OpenArtifact returns the bytes. The caller closes them.
@@ -57,7 +57,7 @@ type TaskRequest struct {
 	IdempotencyKey  string
 }
 
-// StepRequest is what a step POST said.
+// StepRequest is the contents of a POST for a step.
 type StepRequest struct {
 	Input           *string
 	AdditionalInput json.RawMessage
@@ -67,34 +67,34 @@ type StepRequest struct {
 	RetriesSaid bool
 }
 
-// Handout is a step on its way to a client. That it is handed out is durable by now, so that a process that dies does
-// not hand it out twice. Confirm must be called once the answer was written to a client that was still there when it
-// was ready. Release must be called in any case when the request is over; before Confirm it takes the hand-out back,
-// and the step is handed out again. Until either is called, no other POST gets a step of the task. The end of the
-// request's context does not do it, since many clients close their connection as soon as they have read the answer.
+// Handout is a step being sent to a client. The hand-out is already durable, so that a process that dies does not hand
+// it out twice. Confirm must be called once the response was written to a client that was still connected when it was
+// ready. Release must always be called at the end of the request; without a previous Confirm it takes the hand-out
+// back, and the step is handed out again. Until either is called, no other POST gets a step of the task. The end of the
+// request's context has no effect, because many clients close their connection as soon as they have read the response.
 type Handout struct {
 	Step mapping.Step
-	// Losses of the run that the step belongs to, for the loss header.
+	// Losses are those of the step's run, for the loss header.
 	Losses  []mapping.Loss
 	Confirm func()
 	Release func() // may be nil
 }
 
-// TopicRef names a topic as a face sees it: a thread. One that another agent uses is NotFound. Flavour is as of
+// TopicRef names a topic, which is a thread, as a face sees it. One used by another agent is NotFound. Flavour is as in
 // TaskRef.
 type TopicRef struct {
 	Agent, ID string
-	Flavour   mapping.Flavour `json:"-"` // no part of what is hashed for an idempotency key
+	Flavour   mapping.Flavour `json:"-"` // not included in the hash for an idempotency key
 }
 
-// Topics are threads as the Topic RFC of the Agent Protocol has them: a topic groups tasks, and what they have in
-// common. Tasks, steps and artifacts of a topic are found by TaskRef.Topic. Interactions are the messages of a topic.
+// Topics are threads as in the Topic RFC of the Agent Protocol: a topic groups tasks and what they have in common.
+// Tasks, steps and artifacts of a topic are found with TaskRef.Topic. Interactions are the messages of a topic.
 type Topics interface {
-	// CreateTopic makes a topic. An AdditionalInput with a key that the bridge keeps for itself is Invalid.
+	// CreateTopic makes a topic. An AdditionalInput with a key reserved by the bridge is Invalid.
 	CreateTopic(ctx context.Context, n TopicRequest) (rule.Topic, error)
 	// GetTopic returns the topic with its Memory and Artifacts.
 	GetTopic(ctx context.Context, ref TopicRef) (rule.Topic, error)
-	// ListTopics returns an agent's topics of a page, oldest first, as ListTasks does. Each is as of GetTopic.
+	// ListTopics returns a page of an agent's topics like ListTasks. Each is as returned by GetTopic.
 	ListTopics(ctx context.Context, agent string, p Page) (topics iter.Seq2[rule.Topic, error], total int, err error)
 
 	// Say creates an interaction. A user's text answers the topic's open question, if there is one. Otherwise it
@@ -121,6 +121,6 @@ type InteractionRequest struct {
 	Role            rule.Role
 	Input           *string
 	AdditionalInput json.RawMessage // an object; nil: none
-	Derive          *bool           // nil: not said
+	Derive          *bool           // nil: not specified
 	IdempotencyKey  string
 }

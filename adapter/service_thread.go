@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// Threads makes, changes and reads threads.
+// Threads creates, changes and reads threads.
 type Threads interface {
 	CreateThread(ctx context.Context, n ThreadRequest) (mapping.Thread, error)
 	// GetThread returns the thread with its Values.
@@ -20,46 +20,46 @@ type Threads interface {
 	// DeleteThread cancels an active run, then removes thread, runs, tasks, events, checkpoints and artifacts.
 	DeleteThread(ctx context.Context, id string) error
 	CopyThread(ctx context.Context, id, idempotencyKey string) (mapping.Thread, error)
-	// SearchThreads returns the threads of a page, and the number of all matches. The threads are read with their
-	// values while the caller ranges over them, so that few megabytes are held at a time. A thread that was deleted by
-	// then is left out.
+	// SearchThreads returns a page of threads and the number of all matches. The threads are read with their values
+	// while the caller iterates, so that only a few megabytes are held at a time. A thread that was deleted before that
+	// is omitted.
 	SearchThreads(ctx context.Context, q ThreadSearch) (threads iter.Seq2[mapping.Thread, error], total int, err error)
 	CountThreads(ctx context.Context, q ThreadSearch) (int, error)
 	ThreadStorage(ctx context.Context, id string) (ThreadStorage, error)
 
-	// ListFileVersions returns every kept version of every file, by path, and those of one path newest first.
+	// ListFileVersions returns all kept versions of all files, by path, then newest first.
 	ListFileVersions(ctx context.Context, threadID string) ([]FileVersion, error)
 	// OpenFileVersion reads one version. The caller closes it.
 	OpenFileVersion(ctx context.Context, threadID string, version int64) (FileVersion, io.ReadSeekCloser, error)
-	// ListRecalledItems returns the items of the long-term store that agents were given on the thread, for at most
-	// limit runs, newest first.
+	// ListRecalledItems returns the items of the long-term store that agents received on the thread, for at most limit
+	// runs, newest first.
 	ListRecalledItems(ctx context.Context, threadID string, limit int) ([]RecalledItems, error)
 
 	// AwaitThread returns when the thread exists, or with ctx's error when ctx ends. A thread that the caller may not
 	// see does not exist.
 	AwaitThread(ctx context.Context, threadID string) error
-	// ThreadPosition checks a cursor. A Live cursor is replaced by the newest position, so that nothing is missed that
-	// happens before ThreadEvents is called.
+	// ThreadPosition checks a cursor. It replaces a Live cursor by the newest position, so that no events before the
+	// call of ThreadEvents are missed.
 	ThreadPosition(ctx context.Context, threadID string, after Cursor) (Cursor, error)
-	// ThreadReplayStart returns where a reader has to begin that wants the events after a position and needs each of their
-	// runs from its start. It refuses a position from which the log is not kept whole (cursor_expired); the start is
-	// the first position that is kept.
+	// ThreadReplayStart returns where a reader must begin that wants the events after a position and needs each of
+	// their runs from its start. It refuses a position after which the log is incomplete (cursor_expired). The start of
+	// the thread means the first position with a complete log.
 	ThreadReplayStart(ctx context.Context, threadID string, after Cursor) (ReplayStart, error)
 	// ThreadEvents yields the thread's entries after a position in order, those of all runs and of updates between them
 	// (without a RunID), and follows the thread until ctx ends. If the thread is deleted, the iterator ends with
-	// NotFound. If a run is deleted, no further entries of it are yielded. idle is as of RunEvents.
+	// NotFound. If a run is deleted, its remaining entries are omitted. idle is as in RunEvents.
 	ThreadEvents(ctx context.Context, threadID string, after Cursor, idle func()) iter.Seq2[*state.Entry, error]
 }
 
-// ThreadRequest is a request for a thread; every field may be zero.
+// ThreadRequest is a request for a thread. Every field may be zero.
 type ThreadRequest struct {
-	ID       string // "": a fresh one
+	ID       string // "": a new one
 	Metadata json.RawMessage
-	OrGet    bool // a thread that is there already is answered, instead of refused with 409
-	// Supersteps are states to start from: {updates: [{values, as_node}]} each.
+	OrGet    bool // return an existing thread instead of 409
+	// Supersteps are initial states: {updates: [{values, as_node}]} each.
 	Supersteps []Superstep
 	TTL        time.Duration
-	KeepLatest bool // when TTL is over its older states are deleted, and not the thread
+	KeepLatest bool // after TTL delete the older states instead of the thread
 
 	IdempotencyKey string
 }
@@ -67,21 +67,21 @@ type ThreadRequest struct {
 // Superstep is one step of the history that a new thread starts with.
 type Superstep struct{ Updates []StateUpdate }
 
-// ThreadPatch changes a thread; nil fields stay.
+// ThreadPatch changes a thread. nil fields remain unchanged.
 type ThreadPatch struct {
 	Metadata   json.RawMessage   // merged key by key
 	Values     json.RawMessage   // reduced into a new checkpoint
 	Messages   []json.RawMessage // the same, in neutral form (type, content, id)
 	Checkpoint string            // with Values or Messages: start from there
 	TTL        *time.Duration
-	KeepLatest bool // with TTL: as of ThreadRequest
+	KeepLatest bool // with TTL: as in ThreadRequest
 }
 
 // ThreadSearch selects threads, also by their states.
 type ThreadSearch struct {
 	mapping.ThreadQuery
 	Values   json.RawMessage // containment
-	NoValues bool            // do not fill Values of the threads found
+	NoValues bool            // leave Values of the threads empty
 }
 
 // ThreadStorage is the size of a thread in the database, in bytes, without the database's overhead. Exact is false if
@@ -89,14 +89,14 @@ type ThreadSearch struct {
 type ThreadStorage struct {
 	ThreadID string  `json:"thread_id"`
 	Events   Storing `json:"events"`    // its log
-	States   Storing `json:"states"`    // of these, those that are kept whole
-	Files    Storing `json:"artifacts"` // with older versions; the bytes that copies of a thread share count for each
+	States   Storing `json:"states"`    // the snapshots among these
+	Files    Storing `json:"artifacts"` // including older versions; bytes shared with copies of a thread are counted for each
 	Total    int64   `json:"total_bytes"`
-	// Exact is false where there is more: the newest events, or files, are counted alone.
+	// Exact is false if only the newest events or files were counted.
 	Exact bool `json:"exact"`
 }
 
-// Storing is how many rows there are, and their bytes.
+// Storing is a number of rows and their size in bytes.
 type Storing struct {
 	Count int64 `json:"count"`
 	Bytes int64 `json:"bytes"`
@@ -105,18 +105,18 @@ type Storing struct {
 // FileVersion is the current version of a file, or one that a run or a fork replaced or removed.
 type FileVersion struct {
 	mapping.Artifact
-	Version int64  // names it on its thread
-	RunID   string // the run that wrote it; "": a client, or it is not known any more
+	Version int64  // identifies it on its thread
+	RunID   string // the run that wrote it; "": a client, or unknown
 	Fate    FileFate
 }
 
-// FileFate says how a version of a file ended.
+// FileFate is how a version of a file ended.
 type FileFate string
 
 const (
 	FileCurrent   FileFate = "current"
-	FileReplaced  FileFate = "replaced or removed" // by a run, which can still be taken back
-	FileOtherLine FileFate = "of another line"     // which the thread has left by a fork
+	FileReplaced  FileFate = "replaced or removed" // by a run, which can still be undone
+	FileOtherLine FileFate = "of another line"     // which the thread left with a fork
 )
 
 // RecalledItems are the items that an agent received for one run. Their values are not kept and may have changed since.

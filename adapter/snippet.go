@@ -10,21 +10,21 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// SnippetParams describes a run that a program requests, on a thread of its own. The texts are untrusted. Programs hold
-// them as data.
+// SnippetParams describes a run on a new thread that a program requests. The texts are untrusted; programs contain them
+// as data.
 type SnippetParams struct {
-	URL     string // of the bridge, without a slash at its end
-	Agent   string // as clients name it
-	Default bool   // the agent is the one that requests without a name mean
-	Keys    bool   // the bridge asks for keys
+	URL     string // of the bridge, without a trailing slash
+	Agent   string // name for clients
+	Default bool   // the agent is the default for requests without a name
+	Keys    bool   // the bridge requires keys
 	Input   json.RawMessage
-	Words   string // what the input says, for dialects that take words
+	Words   string // the text of the input, for dialects that use text
 }
 
 // Snippet is a program or command for people to copy that requests a run. If the bridge requires keys, it reads one
 // from the environment variable APBRIDGE_KEY and contains none.
 type Snippet struct {
-	ID       string `json:"-"` // its place on a page; no other program of any dialect has it
+	ID       string `json:"-"` // its place on a page, unique among all dialects
 	Language string `json:"language"`
 	About    string `json:"about"`
 	Text     string `json:"text"`
@@ -36,10 +36,12 @@ type Programs struct {
 	Snippets []Snippet `json:"code"`
 }
 
-// Quoted returns a text as JSON, JavaScript and Python write it, in ASCII, so that nothing invisible is copied with it.
+// Quoted returns a text as a string of JSON, JavaScript and Python in ASCII, so that a copy of it contains nothing
+// invisible.
 func Quoted(text string) string { return InASCII(rawjson.Quote(strings.ToValidUTF8(text, "\ufffd"))) }
 
-// InASCII returns JSON with all but ASCII as \u escapes, which only strings have. What is no JSON is null.
+// InASCII returns JSON with \u escapes for all other characters, which only occur in strings. It returns null for
+// invalid JSON.
 func InASCII(value json.RawMessage) string {
 	value = rawjson.Compact(value)
 	if len(value) == 0 || !utf8.Valid(value) {
@@ -60,7 +62,7 @@ func InASCII(value json.RawMessage) string {
 	return b.String()
 }
 
-// InShell returns a word for a POSIX shell, in which nothing stands for anything else.
+// InShell returns a text as a single word for a POSIX shell, without any expansion.
 func InShell(text string) string {
 	if text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/") == "" {
 		return text
@@ -68,7 +70,7 @@ func InShell(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// CurlKey returns the header with the key as curl is told it, with a space after it; "" where none is asked for.
+// CurlKey returns curl's option for the header with the key and a space, or "" if no key is required.
 func (a SnippetParams) CurlKey() string {
 	if !a.Keys {
 		return ""

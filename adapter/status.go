@@ -6,8 +6,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// statuses are what both families of documents, where they say anything, call the classes of errors. 501 is in none of
-// them: SDKs retry it.
+// statuses are the statuses for the classes of errors that the documents of both families define, as far as they do.
+// 501 is not used because SDKs retry it.
 var statuses = map[mapping.Class]int{
 	mapping.Invalid:      http.StatusUnprocessableEntity,
 	mapping.Malformed:    http.StatusBadRequest,
@@ -27,8 +27,8 @@ var statuses = map[mapping.Class]int{
 	mapping.Timeout:      http.StatusGatewayTimeout,
 }
 
-// Status returns the HTTP status of an error's class; 500 for classes that are not known. A dialect that calls a class
-// otherwise says so before it asks.
+// Status returns the HTTP status for a class of errors, or 500 for an unknown class. A dialect with another status for
+// a class handles it before it calls Status.
 func Status(c mapping.Class) int {
 	if status, ok := statuses[c]; ok {
 		return status

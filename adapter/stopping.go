@@ -7,14 +7,14 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Stopping returns the error of a request that the bridge itself gives up because it is being stopped: its client is
-// still there, and reads the answer. It returns nil where the request goes on, or where the client has left.
+// Stopping returns the error for a request that the bridge ends itself because it is shutting down. Its client is still
+// connected and reads the response. It returns nil if the request continues, or if the client has disconnected.
 func Stopping(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if cause == nil || errors.Is(cause, context.Canceled) || errors.Is(cause, context.DeadlineExceeded) {
 		return nil
 	}
-	if told := (*mapping.Error)(nil); errors.As(cause, &told) { // its key is good no more
+	if told := (*mapping.Error)(nil); errors.As(cause, &told) { // such as an invalid key
 		return told
 	}
 	return &mapping.Error{Class: mapping.Unavailable, Code: mapping.CodeShutdown, Err: cause,

@@ -4,14 +4,14 @@ import "context"
 
 type streamsKey struct{}
 
-// WithStreams returns a context in which the streams of a caller are counted: open refuses one too many with an error
-// of class Limited, and done is called when the stream has ended.
+// WithStreams returns a context that counts the streams of a caller: open refuses too many with an error of class
+// Limited, and done must be called when the stream has ended.
 func WithStreams(ctx context.Context, open func() (done func(), err error)) context.Context {
 	return context.WithValue(ctx, streamsKey{}, open)
 }
 
-// OpenStream is called before a request begins what its stream would show. done must be called when the stream has
-// ended. Without WithStreams nothing is counted.
+// OpenStream must be called before a request begins anything that its stream would show. The caller must call done when
+// the stream has ended. Without WithStreams nothing is counted.
 func OpenStream(ctx context.Context) (done func(), err error) {
 	if open, ok := ctx.Value(streamsKey{}).(func() (func(), error)); ok {
 		return open()

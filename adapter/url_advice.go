@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// URLAdvice returns advice where a server answers below an agent's URL, but not as an agent does. Most servers are
-// named without a path, so that a URL with one is suggested again without it.
+// URLAdvice returns advice for a server that responds below an agent's URL, but not like an agent. Most agents' URLs
+// have no path, so for a URL with a path it also suggests the URL without it.
 func (u Upstream) URLAdvice() string {
 	at, err := url.Parse(u.Config.URL)
 	if err != nil || strings.Trim(at.Path, "/") == "" {

@@ -97,8 +97,8 @@ func (s Suite) testEndedContext(t *testing.T) {
 	}
 }
 
-// testAfter stops a run after each of its events in turn and has it picked up by a backend that knows only what was
-// logged.
+// testAfter stops a run after each of its events in turn. A backend that knows only the logged events then continues
+// it.
 func (s Suite) testAfter(t *testing.T) {
 	whole := s.Works()
 	want := Collect(bounded(t), s.dial(t, Serve(t, whole).URL), NewTask(nil), 0)
@@ -125,8 +125,8 @@ func (s Suite) testAfter(t *testing.T) {
 	}
 }
 
-// testPermit takes the permit back at each question in turn, of which there are two to a call: nothing is sent after
-// that, and the run ends with the reason.
+// testPermit withdraws the permit at each of its checks in turn, of which there are two per call. Nothing may be sent
+// after that, and the run must end with the reason.
 func (s Suite) testPermit(t *testing.T) {
 	reason := errors.New("the lease is over")
 	for granted := int64(0); ; granted++ {
@@ -151,7 +151,7 @@ func (s Suite) testPermit(t *testing.T) {
 		if sent.Load() > granted/2 {
 			t.Errorf("%d calls were sent, want %d", sent.Load(), granted/2)
 		}
-		if asked.Load() <= granted { // it was enough for the whole run
+		if asked.Load() <= granted { // granted for the whole run
 			if asked.Load() == 0 || tr.Err != nil {
 				t.Errorf("the permit was asked %d times; error %v", asked.Load(), tr.Err)
 			}
@@ -187,8 +187,8 @@ func (s Suite) testRefused(t *testing.T) {
 	}
 }
 
-// testGateway has a gateway answer 504 to each write of a run in turn, when the agent has carried it out. What the
-// agent did is found, or the run says that it is unknown, and nothing is done twice.
+// testGateway makes a gateway respond with 504 to each write of a run in turn, after the agent has executed it. The run
+// must find the result of the write or report it as unknown, and nothing may be done twice.
 func (s Suite) testGateway(t *testing.T) {
 	whole := s.Works()
 	want := Collect(bounded(t), s.dial(t, Serve(t, whole).URL), NewTask(nil), 0)
@@ -223,7 +223,7 @@ func (s Suite) testFails(t *testing.T) {
 	}
 }
 
-// testConcurrent shares one backend between runs.
+// testConcurrent shares one backend among several runs.
 func (s Suite) testConcurrent(t *testing.T) {
 	noLeaks(t)
 	b, ctx := s.dial(t, Serve(t, s.Works()).URL), bounded(t)

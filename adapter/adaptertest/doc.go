@@ -1,8 +1,8 @@
 // Package adaptertest is test support for dialects: the contract of adapter.Backend as a suite that runs over any of
-// them, and scripted agents to run it against. Tests and package rig call it; nothing that is built does.
+// them, and scripted agents for it. Tests and package rig use it; it is not part of any binary.
 //
-// Scripted agents speak bytes that were written down by hand from what real servers send. They never use the wire types
-// of a dialect: a backend and its test would otherwise share one mistake.
+// Scripted agents send bytes written by hand after those of real servers. They never use the wire types of a dialect,
+// because a backend and its test would then share mistakes.
 //
-// Main is for tests of any package: it finds goroutines that they leave.
+// Main is for tests of any package. It detects goroutines that they leave running.
 package adaptertest

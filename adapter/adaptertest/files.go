@@ -15,7 +15,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Files is an adapter.Files in memory. Safe for concurrent use.
+// Files implements adapter.Files in memory. Safe for concurrent use.
 type Files struct {
 	mu    sync.Mutex
 	rows  map[string]mapping.Artifact // by path
@@ -25,7 +25,7 @@ type Files struct {
 
 var _ adapter.Files = (*Files)(nil)
 
-// NewFiles returns Files that hold the given files, path to content, as uploads of a person.
+// NewFiles returns Files with the given files, path to content, as uploads of a person.
 func NewFiles(uploads map[string]string) *Files {
 	f := &Files{rows: map[string]mapping.Artifact{}, bytes: map[string][]byte{}}
 	for path, content := range uploads {
@@ -34,7 +34,7 @@ func NewFiles(uploads map[string]string) *Files {
 	return f
 }
 
-// List returns the files, by path.
+// List returns the files in order of their paths.
 func (f *Files) List(context.Context) ([]mapping.Artifact, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,7 +57,7 @@ func (f *Files) Open(_ context.Context, id string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(b)), nil
 }
 
-// Save keeps a file that an agent made. A body that breaks leaves nothing.
+// Save stores a file made by an agent. It stores nothing if reading the body fails.
 func (f *Files) Save(_ context.Context, path, remoteID string, body io.Reader) (mapping.Artifact, error) {
 	b, err := io.ReadAll(body)
 	if err != nil {
@@ -69,7 +69,7 @@ func (f *Files) Save(_ context.Context, path, remoteID string, body io.Reader) (
 	return f.put(path, remoteID, b, true), nil
 }
 
-// Path returns a path of the id alone.
+// Path returns a path that depends only on the id.
 func (*Files) Path(id string) string { return "/files/" + id }
 
 // Content returns the bytes at a path.
@@ -87,7 +87,7 @@ func (f *Files) Saves() int {
 	return f.saves
 }
 
-// when every file was made.
+// when is the creation time of every file.
 var when = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func (f *Files) put(path, remoteID string, b []byte, byAgent bool) mapping.Artifact {

@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// Gateway stands in front of an agent and answers one request in its place, such as 504 when the time is over that it
-// waits for an answer. Safe for concurrent use; its fields are set before it is asked.
+// Gateway is a gateway in front of an agent that responds to one request in the agent's place, for example with 504
+// after its time limit. Safe for concurrent use once it serves; its fields must be set before.
 type Gateway struct {
 	Agent Peer
-	// Watches says which requests are counted; nil: all that are not GET.
+	// Watches selects the requests to count; nil: all except GET.
 	Watches func(*http.Request) bool
-	Nth     int // of the counted requests is answered so; 0: the first
+	Nth     int // number of the counted request to respond to; 0: the first
 	Status  int
-	// Keeps: the request does not reach the agent; else the agent carries it out before it is answered.
+	// Keeps: the request does not reach the agent. Otherwise the agent executes it before the gateway responds.
 	Keeps bool
 
 	mu       sync.Mutex
@@ -23,7 +23,7 @@ type Gateway struct {
 	worked   bool
 }
 
-// Answered reports whether the gateway has answered its request, and whether the agent worked on that.
+// Answered reports whether the gateway has responded to its request, and whether the agent worked on it.
 func (g *Gateway) Answered() (worked, answered bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -45,7 +45,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	write(w, g.Status, "text/html", "<html><head><title>Gateway</title></head><body><center>nginx</center></body></html>")
 }
 
-// standsIn reports whether the gateway stands in for the agent at this request.
+// standsIn reports whether the gateway responds to this request.
 func (g *Gateway) standsIn(r *http.Request) bool {
 	if g.Watches == nil && r.Method == http.MethodGet || g.Watches != nil && !g.Watches(r) {
 		return false

@@ -19,20 +19,20 @@ import (
 	"go.uber.org/zap"
 )
 
-// Patience bounds whatever a test waits for.
+// Patience limits every wait of a test.
 const Patience = time.Minute
 
-// Canary is sent as a credential with every call; it must show up nowhere.
+// Canary is sent as a credential with every call and must not appear anywhere else.
 const Canary = "canary-7f3a91c2"
 
-// Ids of the one task that NewTask makes.
+// Ids of the task made by NewTask.
 const (
 	RunID    = "0190c9a2-0000-7000-8000-000000000001"
 	TaskID   = "0190c9a2-0000-7000-8000-000000000002"
 	ThreadID = "0190c9a2-0000-7000-8000-000000000003"
 )
 
-// NewTask returns a first run with the text "hi"; files may be nil.
+// NewTask returns a first run with the text "hi". files may be nil.
 func NewTask(files *Files) adapter.Assignment {
 	if files == nil {
 		files = NewFiles(nil)
@@ -57,7 +57,7 @@ func NewTask(files *Files) adapter.Assignment {
 	}
 }
 
-// Upstream returns an agent at a URL with the settings a test wants.
+// Upstream returns an agent at a URL with settings for tests.
 func Upstream(url string) adapter.Upstream {
 	return adapter.Upstream{
 		Name: "agent",
@@ -72,7 +72,7 @@ func Upstream(url string) adapter.Upstream {
 	}
 }
 
-// Serve starts a peer on a loopback port until the test ends.
+// Serve starts a peer on a loopback port and stops it at the end of the test.
 func Serve(t *testing.T, h http.Handler) *httptest.Server {
 	t.Helper()
 	srv := httptest.NewServer(h)
@@ -80,13 +80,13 @@ func Serve(t *testing.T, h http.Handler) *httptest.Server {
 	return srv
 }
 
-// Trace is everything one run yielded.
+// Trace contains everything yielded by one run.
 type Trace struct {
 	Events []mapping.Event
 	Err    error
 }
 
-// Collect runs a task to its end, or to the nth event where n is above 0.
+// Collect runs a task to its end, or to the nth event if n > 0.
 func Collect(ctx context.Context, b adapter.Backend, task adapter.Assignment, n int) Trace {
 	var tr Trace
 	for ev, err := range b.Run(ctx, &task) {
@@ -130,7 +130,7 @@ func (tr Trace) Code() string {
 	return ""
 }
 
-// checkShape holds what is true of every trace.
+// checkShape checks the properties of every trace.
 func checkShape(t *testing.T, tr Trace) {
 	t.Helper()
 	linked, ends := false, 0

@@ -7,15 +7,15 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main is for a package's TestMain: it runs the tests and then the functions after them, and fails where a goroutine of
-// theirs is left.
+// Main is for a package's TestMain. It runs the tests and then the functions in after, and fails if a goroutine of the
+// tests is left.
 func Main(m *testing.M, after ...func()) {
 	WaitTogether()
 	goleak.VerifyTestMain(patient{m, after})
 }
 
-// patient is a run of tests whose goroutines have time to end: goleak itself gives them less than half a second, which
-// is not enough on a busy machine.
+// patient runs tests and gives their goroutines time to end. goleak itself gives them less than half a second, which is
+// not enough on a busy machine.
 type patient struct {
 	m     *testing.M
 	after []func()
@@ -32,7 +32,7 @@ func (p patient) Run() int {
 	return code
 }
 
-// settle returns when no goroutine is left but those of the options, or Patience is over.
+// settle returns when no goroutines are left except those of the options, or after Patience.
 func settle(but ...goleak.Option) {
 	for late := time.Now().Add(Patience); goleak.Find(but...) != nil && time.Now().Before(late); {
 	}

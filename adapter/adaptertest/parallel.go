@@ -6,12 +6,12 @@ import (
 	"strconv"
 )
 
-// atOnce is how many tests of a package run at a time at least: most of their time they wait for time limits, not for a
-// processor.
+// atOnce is the minimum number of tests of a package that run concurrently: most of the time they wait for time limits,
+// not for a processor.
 const atOnce = 8
 
-// WaitTogether lets tests of this binary run at once that mostly wait, unless the command line says how many may. It is
-// for TestMain, before the tests run.
+// WaitTogether makes tests of this binary that mostly wait run concurrently, unless the command line limits their
+// number. It must be called in TestMain before the tests run.
 func WaitTogether() {
 	flag.Parse()
 	chosen := false

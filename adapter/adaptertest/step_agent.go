@@ -9,11 +9,11 @@ import (
 	"sync"
 )
 
-// Kind is a family of task/step servers, with its habits.
+// Kind is a family of task/step servers with a common behaviour.
 type Kind string
 
 const (
-	Plain   Kind = "plain"   // as the v1 document has it
+	Plain   Kind = "plain"   // as in the v1 document
 	Python  Kind = "python"  // the Python SDK: planned steps, floored pages, bare artifact list
 	JS      Kind = "js"      // the JavaScript SDK: cannot list steps, 500 for unknown tasks
 	Forge   Kind = "forge"   // AutoGPT's forge: page and pageSize, times without zone
@@ -21,15 +21,15 @@ const (
 	Bee     Kind = "bee"     // beebot: numbers as ids, objects as output, no statuses
 	Old     Kind = "old"     // before September 2023: /agent/tasks, lists of ids, uri
 
-	OldForge Kind = "forge 2023" // forge with uri, empty lists of what it does not know, errors as {"error"}
+	OldForge Kind = "forge 2023" // forge with uri, empty lists for unknown ids, errors as {"error"}
 	Smol     Kind = "smol"       // on the Python SDK: all steps are planned after the first, no empty input
 	Evo      Kind = "evo"        // evo.ninja, on the JavaScript SDK: quoted outputs, a new artifact at every write and read
 )
 
-// Kinds are the kinds of servers that a StepAgent can be.
+// Kinds are all kinds of servers that StepAgent can imitate.
 var Kinds = []Kind{Plain, Python, JS, Forge, AutoGPT, Bee, Old, OldForge, Smol, Evo}
 
-// Family returns the server that a kind is built on. It has that server's habits, unless said otherwise.
+// Family returns the server on which a kind is based. The kind behaves like it unless specified otherwise.
 func (k Kind) Family() Kind {
 	switch k {
 	case OldForge:
@@ -42,11 +42,11 @@ func (k Kind) Family() Kind {
 	return k
 }
 
-// Fault is what goes wrong at a step.
+// Fault is a fault that occurs at a step.
 type Fault string
 
 const (
-	Hang         Fault = "hang"          // no answer until the client has left
+	Hang         Fault = "hang"          // no response until the client disconnects
 	HTML500      Fault = "html 500"      // an error page
 	BadJSON      Fault = "bad json"      // 200 with half a document
 	WrongType    Fault = "wrong type"    // 200 with a step_id that is an object
@@ -54,39 +54,38 @@ const (
 	Forget       Fault = "forget"        // the server restarts with an empty memory
 	DieUnheard   Fault = "die unheard"   // the connection closes before anything was done
 	DieDone      Fault = "die done"      // the step is done, then the connection closes
-	DieRunning   Fault = "die running"   // the connection closes, the step goes on for a while
-	DieHalfway   Fault = "die halfway"   // the step is done, half the answer arrives
+	DieRunning   Fault = "die running"   // the connection closes, the step continues for a while
+	DieHalfway   Fault = "die halfway"   // the step is done, half of the response arrives
 	WrongTask    Fault = "wrong task"    // a step of another task
-	Unauthorized Fault = "unauthorized"  // 401 that shows the credential it got
+	Unauthorized Fault = "unauthorized"  // 401 that repeats the received credential
 	Overloaded   Fault = "overloaded"    // 429 with Retry-After
-	Redirect     Fault = "redirect"      // 302 to somewhere else
+	Redirect     Fault = "redirect"      // 302 to another server
 	Huge         Fault = "huge"          // more than the limit of an event
-	CreateDies   Fault = "create dies"   // a task is made, then the connection closes
-	CreateUnsaid Fault = "create unsaid" // the connection closes before a task is made
+	CreateDies   Fault = "create dies"   // a task is created, then the connection closes
+	CreateUnsaid Fault = "create unsaid" // the connection closes before a task is created
 )
 
-// ScriptStep is what one POST of a step brings about.
+// ScriptStep is the result of one POST for a step.
 type ScriptStep struct {
 	Output     string // JSON; "" is null
 	Additional string // additional_output as JSON; "" is null
 	Last       bool
 	Files      [][2]string // path, content
-	Rewrites   [][2]string // the same of files that exist: neither the step nor their ids and times tell of it
-	Fault      Fault       // happens once, the first time the step is asked for
-	Repeat     bool        // again and again
+	Rewrites   [][2]string // like Files, for existing files; neither the step nor their ids and times show it
+	Fault      Fault       // occurs once, at the first request for the step
+	Repeat     bool        // any number of times
 }
 
-// Counts is how often a StepAgent was asked for what.
+// Counts are the numbers of requests to a StepAgent.
 type Counts struct{ Creates, Steps, Uploads, Downloads, Lists, Probes int }
 
-// StepAgent is a scripted task/step agent. Safe for concurrent use; Script is not changed after the first request.
+// StepAgent is a scripted task/step agent. Safe for concurrent use; Script must not be changed after the first request.
 type StepAgent struct {
 	Kind   Kind
 	Script []ScriptStep
-	// Choose, if set, gives a task a script of its own when its first step is asked for; files are the contents of its
-	// uploads by path.
+	// Choose, if set, returns a script for a task when its first step is requested. files contains its uploads by path.
 	Choose func(input string, files map[string]string) []ScriptStep
-	// CreateFault happens at the first creation of a task.
+	// CreateFault occurs at the first creation of a task.
 	CreateFault Fault
 
 	mu      sync.Mutex
@@ -96,7 +95,7 @@ type StepAgent struct {
 	inputs  []string // raw bodies of the step POSTs
 	bodies  []string // raw bodies of the creates
 	polls   int
-	broken  bool // the create fault has happened
+	broken  bool // the create fault has occurred
 }
 
 type stepTask struct {
@@ -119,7 +118,7 @@ type fileRow struct {
 	byAgent           bool
 }
 
-// NewStepAgent returns an agent that does three steps, the second of which writes a file.
+// NewStepAgent returns an agent with three steps, the second of which writes a file.
 func NewStepAgent(kind Kind) *StepAgent {
 	return &StepAgent{Kind: kind, Script: []ScriptStep{
 		{Output: `"one"`},
@@ -128,7 +127,7 @@ func NewStepAgent(kind Kind) *StepAgent {
 	}}
 }
 
-// Counts returns what was asked so far.
+// Counts returns the numbers of requests so far.
 func (a *StepAgent) Counts() Counts {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -138,8 +137,7 @@ func (a *StepAgent) Counts() Counts {
 // Work returns the number of steps executed.
 func (a *StepAgent) Work() int { return a.Counts().Steps }
 
-// Done returns what it did, as far as it remembers: each task by its id, each step by its task's id and its own, with a
-// slash.
+// Done returns the ids of the agent's tasks, and of its steps as task id, slash, step id, as far as it remembers them.
 func (a *StepAgent) Done() (list []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -152,7 +150,7 @@ func (a *StepAgent) Done() (list []string) {
 	return list
 }
 
-// Inputs returns the raw bodies of the step POSTs, "" for none.
+// Inputs returns the raw bodies of the step POSTs, "" if there was none.
 func (a *StepAgent) Inputs() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -166,7 +164,7 @@ func (a *StepAgent) Creates() []string {
 	return append([]string(nil), a.bodies...)
 }
 
-// Received returns the content of a file as the agent has it, in its newest task.
+// Received returns the agent's content of a file in its newest task.
 func (a *StepAgent) Received(path string) (string, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -188,7 +186,7 @@ func (a *StepAgent) prefix() string {
 	return "/ap/v1/agent/tasks"
 }
 
-// ServeHTTP answers as the kind does.
+// ServeHTTP responds like a server of the kind.
 func (a *StepAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if a.Kind.Family() == JS {
 		w.Header().Set("X-Powered-By", "Express")
@@ -285,7 +283,7 @@ func (a *StepAgent) newTask(body []byte) (*stepTask, string) {
 	return t, ""
 }
 
-// scriptOf is what a task's steps bring about.
+// scriptOf returns the script of a task.
 func (a *StepAgent) scriptOf(t *stepTask) []ScriptStep {
 	if a.Choose == nil {
 		return a.Script
@@ -302,7 +300,7 @@ func (a *StepAgent) scriptOf(t *stepTask) []ScriptStep {
 	return t.script
 }
 
-// id is in the kind's own form.
+// id returns an id in the kind's format.
 func (a *StepAgent) id(format string, n int) string {
 	if a.Kind == Bee {
 		return fmt.Sprint(n)
@@ -310,7 +308,7 @@ func (a *StepAgent) id(format string, n int) string {
 	return fmt.Sprintf(format, n)
 }
 
-// plan is a step that waits to be asked for; the Python SDK lists those too, with is_last already told.
+// plan returns a step that waits to be requested. The Python SDK lists such steps, too, with is_last already set.
 func (a *StepAgent) plan(t *stepTask, n int) *stepRow {
 	script := a.scriptOf(t)
 	s := script[min(n, len(script)-1)]
@@ -339,7 +337,7 @@ func write(w http.ResponseWriter, status int, typ, body string) {
 	_, _ = io.WriteString(w, body)
 }
 
-// drop closes the connection without an answer.
+// drop closes the connection without a response.
 func drop(w http.ResponseWriter) {
 	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
 		conn.Close()

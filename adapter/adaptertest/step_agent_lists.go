@@ -61,7 +61,7 @@ func (a *StepAgent) idJSON(id string) string {
 	return strconv.Quote(id)
 }
 
-// writeList pages as the kind does.
+// writeList paginates like the kind.
 func (a *StepAgent) writeList(w http.ResponseWriter, r *http.Request, key string, objects, ids []string) {
 	q := r.URL.Query()
 	page, size := number(q.Get("current_page"), 1), number(q.Get("page_size"), 10)
@@ -136,7 +136,7 @@ func (a *StepAgent) upload(w http.ResponseWriter, r *http.Request, id string) {
 	}
 	at := path.Join(r.FormValue("relative_path"), header.Filename)
 	if a.Kind.Family() == Forge || a.Kind == AutoGPT {
-		// only the query counts, and it may be the whole path
+		// Only the query counts, and it may contain the whole path.
 		if at = r.URL.Query().Get("relative_path"); !strings.HasSuffix(at, header.Filename) {
 			at = path.Join(at, header.Filename)
 		}
@@ -147,7 +147,7 @@ func (a *StepAgent) upload(w http.ResponseWriter, r *http.Request, id string) {
 	write(w, 200, "application/json", a.fileJSON(t.put(at, string(content), false)))
 }
 
-// again registers a file anew, as evo.ninja does whenever it touches one.
+// again registers a file again, as evo.ninja does at every access.
 func (t *stepTask) again(at, content string) *fileRow {
 	f := &fileRow{id: fmt.Sprintf("00000000-dddd-4000-8000-%012d", len(t.artifacts)+1), path: at, content: content, byAgent: true}
 	t.artifacts = append(t.artifacts, f)
@@ -214,7 +214,7 @@ func (a *StepAgent) fileJSON(f *fileRow) string {
 	return fmt.Sprintf(`{"artifact_id":"%s","file_name":%q,"relative_path":%q,"agent_created":%t}`, f.id, name, dir, f.byAgent)
 }
 
-// inlineJSON is how beebot hands its files over: no ids, no paths.
+// inlineJSON returns files as beebot sends them: without ids and paths.
 func inlineJSON(files []*fileRow) string {
 	var list []string
 	for _, f := range files {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// step executes the next step of the script, or lets its fault happen.
+// step executes the next step of the script, or its fault.
 func (a *StepAgent) step(w http.ResponseWriter, r *http.Request, taskID string) {
 	body, _ := io.ReadAll(r.Body)
 	a.mu.Lock()
@@ -42,7 +42,7 @@ func (a *StepAgent) step(w http.ResponseWriter, r *http.Request, taskID string) 
 	write(w, http.StatusOK, "application/json", a.stepJSON(t, a.execute(t, n, string(body))))
 }
 
-// misbehave lets the fault happen; false: the step goes on as usual.
+// misbehave executes a fault. It returns false if the step continues as usual.
 func (a *StepAgent) misbehave(w http.ResponseWriter, r *http.Request, t *stepTask, n int, fault Fault, body string) bool {
 	switch fault {
 	case Hang:
@@ -107,7 +107,7 @@ func (t *stepTask) done() int {
 	return n
 }
 
-// execute does step n.
+// execute executes step n.
 func (a *StepAgent) execute(t *stepTask, n int, body string) *stepRow {
 	a.counts.Steps++
 	script := a.scriptOf(t)
@@ -143,7 +143,7 @@ func (a *StepAgent) touch(t *stepTask, row *stepRow, files [][2]string) {
 			row.files = append(row.files, t.put(f[0], f[1], true))
 			continue
 		}
-		t.again(f[0], "not yet") // created empty, written, and read once more
+		t.again(f[0], "not yet") // created empty, written, and read again
 		row.files = append(row.files, t.again(f[0], f[1]), t.again(f[0], f[1]))
 	}
 }
@@ -168,7 +168,7 @@ func (a *StepAgent) afterEnd(w http.ResponseWriter, t *stepTask) {
 	}
 }
 
-// unknownList is a list of a task that is not there.
+// unknownList responds to a list request for an unknown task.
 func (a *StepAgent) unknownList(w http.ResponseWriter, r *http.Request, id, key string) {
 	if a.Kind == OldForge {
 		a.writeList(w, r, key, nil, nil)
@@ -213,7 +213,7 @@ func (a *StepAgent) listSteps(w http.ResponseWriter, r *http.Request, id string)
 	a.writeList(w, r, "steps", objects, ids)
 }
 
-// settle lets a step that outlived its connection come to its end after it was looked at a few times.
+// settle ends a step that outlived its connection after it was queried a few times.
 func (a *StepAgent) settle(t *stepTask) {
 	if a.polls--; a.polls > 0 {
 		return

@@ -10,7 +10,7 @@ import (
 // Peer is a scripted agent.
 type Peer interface {
 	http.Handler
-	// Work counts what must not happen twice: steps executed, runs begun.
+	// Work returns the number of actions that must not happen twice: steps executed, runs begun.
 	Work() int
 }
 
@@ -21,22 +21,22 @@ type Failure struct {
 	Code string
 }
 
-// Suite is what a dialect gives to have its backend checked. Every field but Asks and Fails is needed.
+// Suite describes a dialect to check its backend. Every field except Asks and Fails is required.
 type Suite struct {
 	Dial func(adapter.Upstream) (adapter.Backend, error)
-	// Works makes at least three outputs and ends well.
+	// Works makes at least three outputs and succeeds.
 	Works func() Peer
-	// Asks ends with a question to a person.
+	// Asks ends with a question for a person.
 	Asks func() Peer
-	// Hangs accepts the run and then says nothing until its client has left.
+	// Hangs accepts the run and then sends nothing until its client disconnects.
 	Hangs func() Peer
 	Fails []Failure
-	// Rework is the work that picking a run up from its log may begin again, usually none.
+	// Rework is the amount of work that may be repeated when a run is continued from its log, usually none.
 	Rework int
 }
 
-// TestBackend checks the contract of adapter.Backend. The caller must not be a parallel test: leaked goroutines are
-// looked for.
+// TestBackend checks the contract of adapter.Backend. The caller must not be a parallel test, because leaked goroutines
+// are detected.
 func TestBackend(t *testing.T, s Suite) {
 	t.Run("Order", s.testOrder)
 	t.Run("Asks", s.testAsks)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Talker returns an address where each caller is told said once it has begun its request, whatever that asks, and
-// nothing after it.
+// Talker returns an address that sends said to every client that has begun its request, whatever the request, and then
+// nothing more.
 func Talker(t testing.TB, said string) string {
 	t.Helper()
 	return accepting(t, func(c net.Conn) { tell(c, said) })
@@ -19,7 +19,7 @@ func Silence(t testing.TB) string {
 	return accepting(t, func(net.Conn) {})
 }
 
-// accepting is an address whose connections are given to meet, and are closed when the test ends.
+// accepting returns an address whose connections are passed to meet and closed when the test ends.
 func accepting(t testing.TB, meet func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -40,7 +40,7 @@ func accepting(t testing.TB, meet func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-// tell writes after the beginning of a request, and reads what follows: closed before, the connection would be reset.
+// tell writes after the beginning of a request and reads the rest, because closing earlier would reset the connection.
 func tell(c net.Conn, said string) {
 	_, _ = c.Read(make([]byte, 4096))
 	_, _ = io.WriteString(c, said)

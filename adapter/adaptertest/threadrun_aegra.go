@@ -8,14 +8,14 @@ import (
 	"strconv"
 )
 
-// This file is how Aegra, a LangGraph server in Python, differs from LangGraph's own: what it refuses (its models
-// RunCreate, AssistantSearchRequest and the validation of metadata, version 0.10.4), and that its runs do not repeat
-// their metadata.
+// This file contains the differences of Aegra, a LangGraph server in Python, from LangGraph's own server: the requests
+// that it refuses (its models RunCreate, AssistantSearchRequest and the validation of metadata, version 0.10.4), and
+// that its runs do not include their metadata.
 
-// aegraLimit is the longest page of a search.
+// aegraLimit is the maximum page size of a search.
 const aegraLimit = 100
 
-// aegraRefuses is the complaint of a request that Aegra does not take; "" takes it.
+// aegraRefuses returns the error for a request that Aegra refuses, or "".
 func aegraRefuses(route string, query url.Values, body []byte) string {
 	switch route {
 	case "POST /assistants/search":
@@ -79,7 +79,7 @@ func nested(value json.RawMessage) string {
 	return ""
 }
 
-// refuseAegra is FastAPI's answer to a body that does not fit its model.
+// refuseAegra writes FastAPI's response to a body that does not match its model.
 func refuseAegra(w http.ResponseWriter, complaint string) {
 	detail, _ := json.Marshal(map[string]any{"detail": []any{map[string]any{"type": "value_error", "loc": []string{"body"}, "msg": complaint}}})
 	w.Header().Set("Content-Type", "application/json")

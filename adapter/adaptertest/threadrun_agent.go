@@ -10,44 +10,44 @@ import (
 	"sync"
 )
 
-// ThreadPlay is what one upstream run of a scripted thread/run agent does. Frames are "name data"; in them and in State
-// {{run}} and {{thread}} stand for the ids, {{checkpoint}} for one that is new with every run.
+// ThreadPlay describes one upstream run of a scripted thread/run agent. Frames are "name data". In them and in State,
+// {{run}} and {{thread}} stand for the ids, {{checkpoint}} for one that is new for every run.
 type ThreadPlay struct {
 	Frames []string
 	State  string // of the thread after the run
-	// Deep is State with the states of the graphs within its tasks, and Inner are the states of those by namespace, the
-	// newest first. History are those of the root, State among them; none: State alone.
+	// Deep is State including the states of the graphs in its tasks. Inner contains the states of those by namespace,
+	// the newest first. History contains the states of the root including State; empty: only State.
 	Deep    string
 	Inner   map[string][]string
 	History []string
-	Status  string // of the run when its frames are over; "" is success
-	// CutAfter breaks the connection after so many frames: the first number on the first opening of the stream, and so
-	// on; -1 leaves it whole, and so does the end of the list.
+	Status  string // of the run after its frames; default: success
+	// CutAfter breaks the connection after a number of frames: the first number applies to the first opening of the
+	// stream, and so on. -1, or no more numbers, means not at all.
 	CutAfter []int
-	// CloseAfter is CutAfter with a stream that ends as if it were complete.
+	// CloseAfter is like CutAfter, but the stream ends as if it were complete.
 	CloseAfter []int
-	// Resume is where a stream goes on that is opened with a Last-Event-ID.
+	// Resume is where a stream opened with a Last-Event-ID continues.
 	Resume Resume
 	// NoIDs: frames have no ids.
 	NoIDs bool
-	// Hang: after the frames nothing comes, and the run stays running until it is cancelled.
+	// Hang: nothing follows the frames, and the run continues until it is cancelled.
 	Hang bool
-	// Linger: when the run has ended its stream stays open until the client leaves.
+	// Linger: after the run's end its stream remains open until the client disconnects.
 	Linger bool
-	// LoseAnswer: the run is made, but the connection breaks before the answer.
+	// LoseAnswer: the run is created, but the connection breaks before the response.
 	LoseAnswer bool
 }
 
-// Resume is a way in which servers go on with a stream.
+// Resume is a way in which servers continue a stream.
 type Resume int
 
 const (
-	ResumeAfter Resume = iota // after the frame with the id, as the standard says
+	ResumeAfter Resume = iota // after the frame with the id, as in the standard
 	ResumeAt                  // with that frame
 	ResumeAll                 // with the first frame
 )
 
-// Canned is a fixed answer to a route; without a Status the connection breaks instead.
+// Canned is a fixed response to a route. Without a Status the connection breaks instead.
 type Canned struct {
 	Status int
 	Type   string // content type
@@ -56,17 +56,17 @@ type Canned struct {
 	Times  int // how often; 0: always
 }
 
-// ThreadAgent is a scripted LangGraph server of one graph, "agent". The nth run on a thread plays the nth play, the
-// last one again and again. Canned answers come first and are named "METHOD /route" with {t} and {r} for ids. Safe for
+// ThreadAgent is a scripted LangGraph server with one graph, "agent". The nth run on a thread plays the nth play, or
+// the last one. Canned responses take precedence; their keys are "METHOD /route" with {t} and {r} for ids. Safe for
 // concurrent use once it serves.
 type ThreadAgent struct {
 	Plays []ThreadPlay
-	// Choose, if set, gives the play of a run from the body that asked for it.
+	// Choose, if set, returns the play of a run for the body of its request.
 	Choose func(body []byte) ThreadPlay
 	Canned map[string]*Canned
-	// Aegra refuses what that server refuses, and leaves out what it leaves out.
+	// Aegra: it refuses and omits the same as that server.
 	Aegra bool
-	// NoCreate: a thread must be there before its first run (if_not_exists is not known).
+	// NoCreate: a thread must exist before its first run (if_not_exists is not supported).
 	NoCreate bool
 
 	mu      sync.Mutex
@@ -99,21 +99,21 @@ func (a *ThreadAgent) Calls(route string) int {
 	return a.calls[route]
 }
 
-// Bodies returns the request bodies that a route got, in order.
+// Bodies returns the request bodies of a route in order.
 func (a *ThreadAgent) Bodies(route string) []json.RawMessage {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return append([]json.RawMessage(nil), a.bodies[route]...)
 }
 
-// Work returns the number of runs made.
+// Work returns the number of runs created.
 func (a *ThreadAgent) Work() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.made
 }
 
-// Done returns what it did, as far as it remembers: the ids of its runs, in no order.
+// Done returns the ids of the agent's runs, as far as it remembers them, in no order.
 func (a *ThreadAgent) Done() (list []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -125,28 +125,28 @@ func (a *ThreadAgent) Done() (list []string) {
 	return list
 }
 
-// Threads returns the number of threads there are.
+// Threads returns the current number of threads.
 func (a *ThreadAgent) Threads() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.threads)
 }
 
-// Drop forgets every thread, as a restart of a server in memory does.
+// Drop removes every thread, like a restart of an in-memory server.
 func (a *ThreadAgent) Drop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.threads = nil
 }
 
-// Play replaces the plays of runs made from now on.
+// Play replaces the plays for new runs.
 func (a *ThreadAgent) Play(plays ...ThreadPlay) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.Plays = plays
 }
 
-// Use sets the state of a thread, as a client does that uses the server without the bridge.
+// Use sets the state of a thread, like a client that uses the server without the bridge.
 func (a *ThreadAgent) Use(thread, state string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -180,7 +180,7 @@ func (a *ThreadAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// record counts a call and returns the canned answer to it, if there is one.
+// record counts a call and returns its canned response, if there is one.
 func (a *ThreadAgent) record(route string, body []byte) *Canned {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -208,7 +208,7 @@ func (c *Canned) write(w http.ResponseWriter) {
 	io.WriteString(w, c.Body)
 }
 
-// threadRoute names the route of a request and takes the ids out of it.
+// threadRoute returns the route of a request and the ids in its path.
 func threadRoute(r *http.Request) (route, thread, run string) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	if len(parts) > 1 && parts[0] == "threads" {
@@ -241,7 +241,7 @@ func (a *ThreadAgent) createThread(w http.ResponseWriter, body []byte) {
 	jsonBody(w, `{"thread_id":"`+req.ID+`","created_at":"2026-11-21T05:04:01.644Z","updated_at":"2026-11-21T05:04:01.644Z","metadata":{},"status":"idle","config":{}}`)
 }
 
-// open returns a thread, making it where it is not there. The lock is held.
+// open returns a thread, which it creates if necessary. The lock must be held.
 func (a *ThreadAgent) open(id string) *scriptedThread {
 	if a.threads == nil {
 		a.threads = map[string]*scriptedThread{}
@@ -252,7 +252,7 @@ func (a *ThreadAgent) open(id string) *scriptedThread {
 	return a.threads[id]
 }
 
-// toMake reports whether a request for a run is to make its thread.
+// toMake reports whether a request for a run creates its thread.
 func (a *ThreadAgent) toMake(route string, body []byte) bool {
 	var req struct {
 		IfNotExists string `json:"if_not_exists"`
@@ -304,7 +304,7 @@ func (a *ThreadAgent) inThread(w http.ResponseWriter, r *http.Request, route, th
 	}
 }
 
-// noThread is what the real server answers for a thread it does not have; for new runs that is the text of a busy one.
+// noThread writes the real server's response for an unknown thread; for new runs that is the text for a busy one.
 func (a *ThreadAgent) noThread(w http.ResponseWriter, route, thread string) {
 	if route == "POST /threads/{t}/runs/stream" {
 		http.Error(w, "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.", http.StatusUnprocessableEntity)
@@ -313,7 +313,7 @@ func (a *ThreadAgent) noThread(w http.ResponseWriter, route, thread string) {
 	http.Error(w, "Thread with ID "+thread+" not found", http.StatusNotFound)
 }
 
-// NoNode is a node that the agent does not have: it refuses a state update as that.
+// NoNode is a node that the agent does not have. It refuses state updates for it.
 const NoNode = "nowhere"
 
 func (a *ThreadAgent) updateState(w http.ResponseWriter, t *scriptedThread, thread string, body []byte) {
@@ -339,7 +339,7 @@ func (a *ThreadAgent) updateState(w http.ResponseWriter, t *scriptedThread, thre
 	jsonBody(w, `{"checkpoint":{"thread_id":"`+thread+`","checkpoint_ns":"","checkpoint_id":"`+id+`"}}`)
 }
 
-// fill is fill with the ids of the run, {{ours}} being the one that the bridge has written into its metadata.
+// fill is fill with the ids of the run. {{ours}} is the id that the bridge has written into its metadata.
 func (r *scriptedRun) fill(text string) string {
 	var mark struct {
 		Ours string `json:"apbridge_run_id"`

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// This file is how the scripted agent tells the states of graphs within its graph, as version 1.5.1 of the JavaScript
-// LangGraph server does.
+// This file is the scripted agent's handling of states of graphs within its graph, as in version 1.5.1 of the
+// JavaScript LangGraph server.
 
-// Namespaces of InnerPlay: the graph of the node "middle", and the graph of the node "bottom" within that.
+// Namespaces of InnerPlay: the graph of the node "middle", and the graph of the node "bottom" within it.
 const (
 	MiddleNS = "middle:83ead7bf-0621-5d7d-a143-7e1daa873a81"
 	BottomNS = MiddleNS + "|bottom:505c981d-cabf-57a6-8393-36383538e2fd"
@@ -22,8 +22,8 @@ const (
 	deepAsking = `[{"id":"` + deepID + `","value":"How deep?"}]`
 )
 
-// innerTask is an entry of a state's tasks. Of a task that is a graph, state is what it has come to, or checkpoint
-// names its namespace.
+// innerTask returns an entry of a state's tasks. For a task that is a graph, either state is its state, or checkpoint
+// contains its namespace.
 func innerTask(ns, interrupts, checkpoint, state string) string {
 	at := strings.LastIndexByte(ns, '|') + 1
 	name, id, _ := strings.Cut(ns[at:], ":")
@@ -35,7 +35,7 @@ func namespaced(ns string) string {
 	return `{"thread_id":"{{thread}}","checkpoint_ns":"` + ns + `"}`
 }
 
-// InnerAnswer is the state of a graph within the agent's graph at a checkpoint of its own.
+// InnerAnswer returns the state of a graph within the agent's graph at a checkpoint of its own.
 func InnerAnswer(ns, id, values, next, tasks, step string) string {
 	return `{"values":` + values + `,"next":` + next + `,"tasks":` + tasks +
 		`,"metadata":{"graph_id":"agent","assistant_id":"fe096781-5601-53d2-b2f6-0d3403f7e9ca","thread_id":"{{thread}}","run_id":"{{run}}","checkpoint_ns":"` + ns +
@@ -44,7 +44,8 @@ func InnerAnswer(ns, id, values, next, tasks, step string) string {
 		`"parent_checkpoint":null}`
 }
 
-// InnerPlay asks in a graph that lies two graphs deep. With subgraphs its stream tells the frames of those.
+// InnerPlay asks in a graph that is nested two levels deep. With subgraphs its stream includes the frames of nested
+// graphs.
 func InnerPlay(subgraphs bool) ThreadPlay {
 	deep := func(id, next, task, step string) string {
 		return InnerAnswer(BottomNS, id, messages(human, one), `["`+next+`"]`, `[`+innerTask(task, cmp.Or(map[string]string{"question": deepAsking}[next], "[]"), "null", "null")+`]`, step)
@@ -60,7 +61,7 @@ func InnerPlay(subgraphs bool) ThreadPlay {
 	}
 	root := func(checkpoint, state string) string {
 		st := stateAnswer(messages(human), `["middle"]`, `[`+innerTask(MiddleNS, deepAsking, checkpoint, state)+`]`, "0")
-		return strings.ReplaceAll(st, `"metadata":{"graph_id"`, `"metadata":{"apbridge_run_id":"{{ours}}","graph_id"`) // servers tell the run's metadata, too
+		return strings.ReplaceAll(st, `"metadata":{"graph_id"`, `"metadata":{"apbridge_run_id":"{{ours}}","graph_id"`) // servers include the run's metadata
 	}
 	play := ThreadPlay{
 		Frames: []string{
@@ -90,7 +91,7 @@ func InnerPlay(subgraphs bool) ThreadPlay {
 	return play
 }
 
-// pointAsked is what requests for states name.
+// pointAsked contains the members of requests for states.
 type pointAsked struct {
 	Checkpoint struct {
 		NS string `json:"checkpoint_ns"`
@@ -105,7 +106,7 @@ type pointAsked struct {
 	} `json:"metadata"`
 }
 
-// pointTold is what is read of a state here.
+// pointTold contains the members of a state that are read here.
 type pointTold struct {
 	Checkpoint struct {
 		ID string `json:"checkpoint_id"`
@@ -116,7 +117,7 @@ type pointTold struct {
 	} `json:"metadata"`
 }
 
-// past are the states of a namespace, the newest first. The lock is held.
+// past returns the states of a namespace, the newest first. The lock must be held.
 func (t *scriptedThread) past(ns string) (list []string) {
 	for _, r := range slices.Backward(t.runs) {
 		states := r.play.Inner[ns]
@@ -135,7 +136,7 @@ func (t *scriptedThread) past(ns string) (list []string) {
 
 const noState = `{"values":{},"next":[],"tasks":[],"created_at":null,"checkpoint":null,"parent_checkpoint":null}`
 
-// headState answers with the newest state of the root.
+// headState writes the newest state of the root.
 func (a *ThreadAgent) headState(w http.ResponseWriter, r *http.Request, t *scriptedThread) {
 	a.mu.Lock()
 	state := t.state
@@ -148,7 +149,7 @@ func (a *ThreadAgent) headState(w http.ResponseWriter, r *http.Request, t *scrip
 	jsonBody(w, state)
 }
 
-// pastState answers with the state at a checkpoint, or with the newest one of a namespace.
+// pastState returns the state at a checkpoint, or the newest one of a namespace.
 func (a *ThreadAgent) pastState(t *scriptedThread, r *http.Request, body []byte) (answer string, status int) {
 	var ask pointAsked
 	_ = json.Unmarshal(body, &ask)
@@ -202,7 +203,7 @@ func (a *ThreadAgent) history(t *scriptedThread, body []byte) string {
 	return `[` + strings.Join(list, ",") + `]`
 }
 
-// updateInner changes the state of a graph within the agent's graph; the states above it stay.
+// updateInner changes the state of a graph within the agent's graph. It does not change the states of its parents.
 func (a *ThreadAgent) updateInner(t *scriptedThread, ns string, values json.RawMessage) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

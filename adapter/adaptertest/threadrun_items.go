@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// This file is the store of the scripted agent, as that of version 1.5.1 of the JavaScript LangGraph server.
+// This file is the store of the scripted agent, as in version 1.5.1 of the JavaScript LangGraph server.
 
 // storedItem is an item of the store.
 type storedItem struct {
@@ -21,14 +21,14 @@ type storedItem struct {
 
 func (i storedItem) name() string { return strings.Join(append(slices.Clone(i.Namespace), i.Key), "/") }
 
-// Keep puts an item into the store, as a graph does that runs there.
+// Keep puts an item into the store, like a graph that runs there.
 func (a *ThreadAgent) Keep(key, value string, namespace ...string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.keep(storedItem{Namespace: namespace, Key: key, Value: json.RawMessage(value)})
 }
 
-// Kept returns the value of an item; "" where there is none.
+// Kept returns the value of an item, or "".
 func (a *ThreadAgent) Kept(key string, namespace ...string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -44,7 +44,7 @@ func (a *ThreadAgent) keep(i storedItem) {
 	a.items[i.name()] = i
 }
 
-// store answers the routes of the store; false where the route is none of them.
+// store handles the routes of the store. It returns false for any other route.
 func (a *ThreadAgent) store(w http.ResponseWriter, r *http.Request, route string, body []byte) bool {
 	var req struct {
 		storedItem
@@ -84,7 +84,7 @@ func (a *ThreadAgent) store(w http.ResponseWriter, r *http.Request, route string
 	return true
 }
 
-// itemsBelow are the items in and below a namespace, in order. The lock is held.
+// itemsBelow returns the items in and below a namespace, sorted. The lock must be held.
 func (a *ThreadAgent) itemsBelow(prefix []string) []storedItem {
 	list := []storedItem{}
 	for _, i := range a.items {
@@ -98,7 +98,7 @@ func (a *ThreadAgent) itemsBelow(prefix []string) []storedItem {
 	return list
 }
 
-// writeJSON answers with a value, or null.
+// writeJSON writes a value, or null.
 func writeJSON(w http.ResponseWriter, value any, there bool) {
 	if !there {
 		value = nil

@@ -2,8 +2,8 @@ package adaptertest
 
 import "strings"
 
-// The plays below were written down from what version 1.4.6 of the JavaScript LangGraph server sends, shortened to what
-// matters.
+// The plays below are based on the output of version 1.4.6 of the JavaScript LangGraph server, reduced to the relevant
+// parts.
 
 const (
 	human  = `{"content":"hi","additional_kwargs":{},"response_metadata":{},"id":"0190c9a2-0000-7000-8000-000000000004","type":"human"}`
@@ -17,7 +17,7 @@ const (
 	askingID = `"id":"74462228383d847ecfda1c079720e8fc",`
 )
 
-// stateAnswer is GET /threads/{thread_id}/state.
+// stateAnswer returns a response of GET /threads/{thread_id}/state.
 func stateAnswer(values, next, tasks, step string) string {
 	return `{"values":` + values + `,"next":` + next + `,"tasks":` + tasks +
 		`,"metadata":{"graph_id":"agent","thread_id":"{{thread}}","run_id":"{{run}}","source":"loop","step":` + step + `,"parents":{}},` +
@@ -41,7 +41,7 @@ func checkpoint(values, source, step, next string) string {
 
 const metadataFrame = `metadata {"run_id":"{{run}}","attempt":1}`
 
-// ChatPlay makes three outputs with tokens and ends well.
+// ChatPlay makes three outputs with tokens and succeeds.
 func ChatPlay() ThreadPlay {
 	return ThreadPlay{
 		Frames: []string{
@@ -67,7 +67,7 @@ func ChatPlay() ThreadPlay {
 	}
 }
 
-// AskPlay makes one output and then asks.
+// AskPlay makes one output and then asks a question.
 func AskPlay() ThreadPlay {
 	return ThreadPlay{
 		Frames: []string{
@@ -86,7 +86,7 @@ func AskPlay() ThreadPlay {
 	}
 }
 
-// NamelessPlay asks like AskPlay, without ids: servers before LangGraph 0.4 give their questions none.
+// NamelessPlay asks like AskPlay, but without ids, like servers before LangGraph 0.4.
 func NamelessPlay() ThreadPlay {
 	play := AskPlay()
 	nameless := strings.NewReplacer(askingID, "")
@@ -113,13 +113,13 @@ func FailPlay() ThreadPlay {
 	}
 }
 
-// HangPlay begins and then says nothing.
+// HangPlay begins and then sends nothing.
 func HangPlay() ThreadPlay {
 	return ThreadPlay{Frames: []string{metadataFrame, `values ` + messages(human)}, State: stateAnswer(messages(human), `["plan"]`, `[]`, "0"), Hang: true}
 }
 
-// StepPlays returns three upstream runs of one step each, as interrupt_after "*" makes them: where the server stops it
-// tells no checkpoint.
+// StepPlays returns three upstream runs of one step each, as made by interrupt_after "*". At such a stop the server
+// sends no checkpoint.
 func StepPlays() []ThreadPlay {
 	step := func(n, node, delta, values, next, tasks string) ThreadPlay {
 		return ThreadPlay{

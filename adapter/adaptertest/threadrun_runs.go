@@ -19,7 +19,7 @@ func (a *ThreadAgent) listRuns(w http.ResponseWriter, t *scriptedThread) {
 	jsonBody(w, "["+strings.Join(list, ",")+"]")
 }
 
-// shown is a run as the server tells it.
+// shown returns a run as the server sends it.
 func (a *ThreadAgent) shown(r *scriptedRun) string {
 	if a.Aegra {
 		return strings.Replace(r.json(), `"metadata":`+string(r.metadata)+",", "", 1)
@@ -114,7 +114,7 @@ func (a *ThreadAgent) cancel(w http.ResponseWriter, run *scriptedRun) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// play writes the frames from number first on, and ends as the script says.
+// play writes the frames from number first on and ends as scripted.
 func (a *ThreadAgent) play(w http.ResponseWriter, r *http.Request, run *scriptedRun, first int) {
 	a.mu.Lock()
 	cut, whole := at(run.play.CutAfter, run.opened), at(run.play.CloseAfter, run.opened)
@@ -150,7 +150,7 @@ func (a *ThreadAgent) play(w http.ResponseWriter, r *http.Request, run *scripted
 	}
 }
 
-// resumeAfter is the number of the first frame of a stream that was asked for after a frame.
+// resumeAfter returns the number of the first frame of a stream that is resumed after a frame.
 func (p *ThreadPlay) resumeAfter(frame int) int {
 	switch {
 	case p.Resume == ResumeAll:

@@ -52,7 +52,8 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// FuzzObject: what is taken is an object that encoding/json reads the same, and the values are parts of the body.
+// FuzzObject checks that an accepted body is an object that encoding/json reads with the same result, and that the
+// values are parts of the body.
 func FuzzObject(f *testing.F) {
 	for _, s := range []string{`{"a":1,"b":[{}]}`, `{"a":{"b":"\u0000"}} `, `{"\u0061":1,"a":2}`, `[]`, `{}{}`} {
 		f.Add([]byte(s))
@@ -71,7 +72,7 @@ func FuzzObject(f *testing.F) {
 		}
 		var want map[string]json.RawMessage
 		if err := json.Unmarshal(raw, &want); err != nil || len(want) != len(got) {
-			t.Fatalf("%q is taken as %q, encoding/json says %q, %v", raw, got, want, err)
+			t.Fatalf("%q is read as %q, by encoding/json as %q, %v", raw, got, want, err)
 		}
 		for name, value := range want {
 			if !bytes.Equal(got[name], value) {
@@ -104,7 +105,7 @@ func TestJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 		var answer bytes.Buffer
-		_, _ = answer.ReadFrom(conn) // a refused body is not read, which may reset the connection
+		_, _ = answer.ReadFrom(conn) // an unread refused body may cause a reset of the connection
 		conn.Close()
 		if !strings.Contains(answer.String(), c.want) {
 			t.Errorf("%s: %s, want %s", c.head, answer.String(), c.want)

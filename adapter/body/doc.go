@@ -1,6 +1,5 @@
-// Package body reads the bodies of requests for all dialects: of the types that they take, within their limits, as
-// strict JSON, as forms of pages or as uploads, with one wording of each complaint. The faces of both dialects, package
-// protocol and the inspector call it, and for complaints the guards of package proxy and passthrough. A dialect says
-// which content types it takes and what the parts of its uploads are called, and puts a complaint into its own form;
-// this package never answers a request.
+// Package body reads the bodies of requests for all dialects: JSON, forms of pages, and uploads. It checks their types
+// and limits, and words all complaints. The faces of both dialects, package protocol and the inspector use it; the
+// guards of package proxy and passthrough use its complaints. A dialect specifies its content types and the names of
+// the parts of its uploads, and puts complaints into its own form. This package never writes a response.
 package body

@@ -11,35 +11,34 @@ import (
 
 const (
 	maxParts = 1000
-	maxField = 4 << 10 // bytes of the field
+	maxField = 4 << 10 // maximum bytes of the field
 )
 
-// FormOverhead is what a form may be longer than its file: boundaries, part headers, further fields.
+// FormOverhead is how many bytes a form may be longer than its file: boundaries, part headers, other fields.
 const FormOverhead = 1 << 20
 
-// FormParts are what a dialect calls the parts of an upload.
+// FormParts are the names and limits of a dialect's uploads.
 type FormParts struct {
-	File  string // has the bytes
-	Field string // says something about the file, before it or behind it
-	Most  int64  // bytes of the file: limits.artifact
-	// Invalid is the complaint about a part; what completes the sentence "<part> must be …".
+	File  string // the part with the file
+	Field string // a field about the file, before or after it
+	Most  int64  // maximum bytes of the file: limits.artifact
+	// Invalid returns the complaint about a part; what completes the sentence "<part> must be …".
 	Invalid func(part, what string) error
 }
 
-// Form reads a multipart upload (RFC 7578) of one file part by part, in whatever order the parts come. Parts that it
-// does not know are left alone.
+// Form reads a multipart upload (RFC 7578) of one file, part by part in any order. It ignores unknown parts.
 type Form struct {
 	of    FormParts
 	body  io.Reader
 	parts *multipart.Reader
 	count int
-	field *string // once it was said
-	err   error   // why the form cannot be taken; final
+	field *string // nil until it is known
+	err   error   // why the form is invalid; final
 
 	encodes bool // the client percent-encodes every file name
 }
 
-// OpenForm checks what can be checked before the body is read.
+// OpenForm checks everything that can be checked before the body is read.
 func OpenForm(w http.ResponseWriter, r *http.Request, of FormParts) (*Form, error) {
 	params, err := checkKind(r.Header, typeForm)
 	if err != nil {
@@ -61,10 +60,10 @@ func newForm(from io.Reader, boundary string, of FormParts) *Form {
 	return &Form{of: of, body: from, parts: multipart.NewReader(from, boundary)}
 }
 
-// Say has the field known that was said outside of the form.
+// Say sets a field that was given outside of the form.
 func (f *Form) Say(field string) { f.field = &field }
 
-// Field is what the field says, "" where it is not said. It is final when there is a file.
+// Field returns the value of the field, or "". It is final once File has returned.
 func (f *Form) Field() string {
 	if f.field == nil {
 		return ""
@@ -72,11 +71,12 @@ func (f *Form) Field() string {
 	return *f.field
 }
 
-// Err is why the form cannot be taken, however a reader of its file has wrapped it; nil: nothing was found so far.
+// Err returns why the form is invalid, even if a reader of its file has wrapped the error. It returns nil if no error
+// was found so far.
 func (f *Form) Err() error { return f.err }
 
-// File finds the file, which must be closed. When the field is known by then, the file is streamed; else it is set
-// aside until the rest of the form was read, since the field may follow.
+// File finds the file, which must be closed. If the field is known by then, the file is streamed. Otherwise it is
+// stored until the rest of the form was read, because the field may follow.
 func (f *Form) File() (*File, error) {
 	part, err := f.next()
 	if err != nil {
@@ -98,7 +98,7 @@ func (f *Form) File() (*File, error) {
 	return up, nil
 }
 
-// next returns the next file part, nil at the form's end. It takes note of the field and skips what it does not know.
+// next returns the next part with a file, or nil at the form's end. It records the field and skips unknown parts.
 func (f *Form) next() (*multipart.Part, error) {
 	for {
 		part, err := f.parts.NextPart()
@@ -120,8 +120,8 @@ func (f *Form) next() (*multipart.Part, error) {
 	}
 }
 
-// readEpilogue reads what follows the closing boundary, an epilogue that is not read, up to the request's own end: a
-// message that breaks off is incomplete, whatever of it has come (RFC 9112, section 8).
+// readEpilogue reads and ignores the rest after the closing boundary, up to the end of the request: a message that
+// breaks off is incomplete even if the form is complete (RFC 9112, section 8).
 func (f *Form) readEpilogue() error {
 	_, err := io.Copy(io.Discard, f.body)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -153,7 +153,7 @@ func (f *Form) skip(part *multipart.Part) error {
 	return nil
 }
 
-// rest reads what follows the file.
+// rest reads the parts after the file.
 func (f *Form) rest() error {
 	part, err := f.next()
 	if err == nil && part != nil {
@@ -162,7 +162,7 @@ func (f *Form) rest() error {
 	return err
 }
 
-// fail remembers the first error, since the reader of the file may hide it.
+// fail records the first error, because the reader of the file may hide it.
 func (f *Form) fail(err error) error {
 	if f.err == nil {
 		f.err = err
@@ -170,7 +170,7 @@ func (f *Form) fail(err error) error {
 	return f.err
 }
 
-// formError classifies what broke the reading of a form.
+// formError classifies an error of reading a form.
 func formError(err error) error {
 	if known, ok := errors.AsType[*mapping.Error](err); ok {
 		return known

@@ -17,31 +17,30 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// maxHeld is how much of a file is kept in memory while the field is not known yet; what is larger goes through a
-// temporary file.
+// maxHeld is how much of a file is kept in memory while the field is unknown. Larger files are stored in a temporary
+// file.
 const maxHeld = 1 << 20
 
-// TemporaryUploads is the pattern of the names of temporary files that uploads go through, in the system's folder for
-// them (os.CreateTemp). One that no process has open was left behind.
+// TemporaryUploads is the pattern for the names of temporary files of uploads in the system's temporary folder
+// (os.CreateTemp). Those that no process has open are left over.
 const TemporaryUploads = "apbridge-upload-*"
 
-// File is the file of a form, ready to be read once. It reports the end of the file only when the rest of the form was
-// read and found right.
+// File is the file of a form, to be read once. Its end is only reported if the rest of the form was read and is valid.
 type File struct {
-	Name string // as the client meant it, folders included; it is not clean
-	Type string // as the client said it; may be empty
+	Name string // as intended by the client, including folders; not sanitized
+	Type string // as sent by the client; may be empty
 	io.Reader
 	close func()
 }
 
-// Close lets go of what the file was set aside in.
+// Close releases the memory or the temporary file.
 func (u *File) Close() {
 	if u.close != nil {
 		u.close()
 	}
 }
 
-// setAside reads the file, and with it the rest of the form, into memory or a temporary file.
+// setAside reads the file and the rest of the form into memory or a temporary file.
 func (u *File) setAside() error {
 	src, held := u.Reader, new(bytes.Buffer)
 	switch _, err := io.CopyN(held, src, maxHeld+1); {
@@ -55,14 +54,14 @@ func (u *File) setAside() error {
 	if err != nil {
 		return storageError(err)
 	}
-	// Without a name the file goes with the process, however that ends. Where an open file keeps its name (Windows), it
-	// is removed when it is closed.
+	// A file without a name is removed when the process ends, for whatever reason. If an open file cannot be removed
+	// (Windows), it is removed when it is closed.
 	_ = os.Remove(tmp.Name())
 	u.close = func() { _, _ = tmp.Close(), os.Remove(tmp.Name()) }
 	return u.spool(tmp, io.MultiReader(held, src))
 }
 
-// spool moves src through the temporary file.
+// spool copies src to the temporary file, which becomes the reader.
 func (u *File) spool(tmp *os.File, src io.Reader) error {
 	_, err := io.Copy(tmp, src)
 	if err == nil {
@@ -87,7 +86,7 @@ func storageError(err error) error {
 type formFile struct {
 	form *Form
 	part *multipart.Part
-	left int64 // bytes that the file may still have
+	left int64 // bytes that may still follow
 	done bool
 }
 
@@ -115,7 +114,8 @@ func (r *formFile) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fileName is the file's name as the client meant it, folders included. The extended form filename* is decoded already.
+// fileName returns the file's name as intended by the client, including folders. The extended form filename* is already
+// decoded.
 func (f *Form) fileName(part *multipart.Part) string {
 	disposition := part.Header.Get("Content-Disposition")
 	_, params, err := mime.ParseMediaType(disposition)
@@ -135,7 +135,7 @@ func (f *Form) fileName(part *multipart.Part) string {
 }
 
 // encodesNames reports whether a client with this User-Agent percent-encodes every file name. aiohttp does, and so do
-// the Python clients of the Agent Protocol v1, which OpenAPI Generator made for aiohttp; agbenchmark uses one.
+// the Python clients of the Agent Protocol v1 that OpenAPI Generator generated for aiohttp; agbenchmark uses one.
 func encodesNames(userAgent string) bool {
 	return strings.Contains(userAgent, "aiohttp/") || strings.HasPrefix(userAgent, "OpenAPI-Generator/") && strings.HasSuffix(userAgent, "/python")
 }
@@ -145,9 +145,9 @@ var (
 	browserEscapes = strings.NewReplacer("%22", `"`, "%0D", "\r", "%0d", "\r", "%0A", "\n", "%0a", "\n")
 )
 
-// decodedName decodes a name that the client has certainly encoded, since a file may be called a%20b.txt. Browsers
-// encode quotes and the ends of lines, and nothing else (HTML Standard section 4.10.21.8). Some other clients
-// percent-encode all of the name, as RFC 7578 section 2 allows; that is certain if letters beyond ASCII come of it.
+// decodedName decodes a name only if the client has certainly encoded it, because a file may be named a%20b.txt.
+// Browsers encode only quotes and line ends (HTML Standard section 4.10.21.8). Some other clients percent-encode the
+// whole name, as allowed by RFC 7578 section 2; that is certain if the result contains characters beyond ASCII.
 func decodedName(name string) string {
 	if !slices.ContainsFunc(escape.FindAllString(name, -1), func(e string) bool { return browserEscapes.Replace(e) == e }) {
 		return browserEscapes.Replace(name)

@@ -19,14 +19,14 @@ import (
 
 const boundary = "frontier"
 
-// partsOf are those of a dialect's form with files of up to most bytes.
+// partsOf returns the parts of a dialect's form with files of up to most bytes.
 func partsOf(most int64) FormParts {
 	return FormParts{File: "file", Field: "about", Most: most, Invalid: func(part, what string) error {
 		return mapping.Invalidf("%s must be %s.", part, what)
 	}}
 }
 
-// Parts of a form, as clients write them.
+// filePart and fieldPart return parts of a form as clients write them.
 func filePart(filename, content string) string {
 	return "--" + boundary + "\r\nContent-Disposition: form-data; name=\"file\"; " + filename +
 		"\r\nContent-Type: text/plain\r\n\r\n" + content + "\r\n"
@@ -38,7 +38,7 @@ func fieldPart(name, value string) string {
 
 const closing = "--" + boundary + "--\r\n"
 
-// readForm reads a form whole, as a face does.
+// readForm reads a complete form, as a face does.
 func readForm(f *Form) (name, field string, content []byte, err error) {
 	up, err := f.File()
 	if err != nil {
@@ -57,7 +57,7 @@ func TestForms(t *testing.T) {
 	file, about := filePart(`filename="a.txt"`, "x"), func(v string) string { return fieldPart("about", v) }
 	for _, c := range []struct {
 		sent  string
-		want  string // name, field and content; else a part of the complaint
+		want  string // name, field and content; or a part of the complaint
 		class mapping.Class
 	}{
 		{file + closing, "a.txt||x", ""},
@@ -90,7 +90,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// What can be seen before a form is read.
+// These forms are refused before any of the body is read.
 func TestFormsThatAreNotOpened(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -118,7 +118,7 @@ func TestFormsThatAreNotOpened(t *testing.T) {
 	}
 }
 
-// A file whose field is known reaches its reader while the client still sends.
+// If the field is already known, the file's bytes reach the reader while the client still sends.
 func TestUploadsAreStreamed(t *testing.T) {
 	t.Parallel()
 	in, out := io.Pipe()
@@ -137,11 +137,11 @@ func TestUploadsAreStreamed(t *testing.T) {
 	}
 	out.CloseWithError(io.ErrUnexpectedEOF)
 	if _, err := io.Copy(io.Discard, up); err == nil || f.Err() == nil {
-		t.Error("a form that broke off was taken")
+		t.Error("a form that broke off was accepted")
 	}
 }
 
-// watched calls look before its bytes end.
+// watched calls look before it reports its end.
 type watched struct {
 	io.Reader
 	look func()
@@ -155,7 +155,7 @@ func (w watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestTemporaryFileHasNoName: what goes through a temporary file is not left behind by a process that is killed.
+// TestTemporaryFileHasNoName checks that a killed process leaves no temporary file.
 func TestTemporaryFileHasNoName(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("an open file keeps its name there; the next start sweeps it")
@@ -186,11 +186,11 @@ func TestDecodedName(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"plain": "plain", "a+b": "a+b", "50%": "50%", "%zz": "%zz", "%ff": "%ff",
-		// Letters beyond ASCII: the client encodes.
+		// Characters beyond ASCII: the client encodes.
 		"hello%20w%C3%B6rld.txt": "hello wörld.txt", "d%2F%C3%BC.txt": "d/ü.txt", "e%CC%81%25.txt": "e\u0301%.txt", "%F0%9F%93%84": "\U0001F4C4",
-		// What browsers write for a quote and the ends of lines, and nothing else.
+		// Browsers encode only quotes and line ends.
 		"a%22b%22.txt": `a"b".txt`, "a%0D%0Ab": "a\r\nb", "a%0d%0ab": "a\r\nb", "50% off%22": `50% off"`, "ü%22": `ü"`,
-		// Either the file is called so, or the client encodes.
+		// Ambiguous: either the file has this name, or the client encodes.
 		"a%20b.txt": "a%20b.txt", "100%25": "100%25", "%2e%2e%2fx": "%2e%2e%2fx", "a%20b%22": "a%20b%22", "%2522": "%2522", "ü%20": "ü%20", "ü%C3%BC": "ü%C3%BC",
 	} {
 		if got := decodedName(in); got != want {
@@ -199,7 +199,7 @@ func TestDecodedName(t *testing.T) {
 	}
 }
 
-// A file may be called a%20b.txt, unless the client is known to encode every name.
+// A file may be named a%20b.txt, unless the client is known to encode every name.
 func TestNamesOfClientsThatEncodeThem(t *testing.T) {
 	t.Parallel()
 	for agent, want := range map[string]string{
@@ -222,8 +222,8 @@ func TestNamesOfClientsThatEncodeThem(t *testing.T) {
 	}
 }
 
-// FuzzForm: of any bytes a form is taken that the reader of the standard library takes, too, with the same file, or
-// there is a complaint.
+// FuzzForm checks that any input is either refused or also accepted by the standard library's reader with the same
+// file.
 func FuzzForm(f *testing.F) {
 	file := filePart(`filename="a.txt"`, "x")
 	for _, s := range []string{
@@ -246,12 +246,12 @@ func FuzzForm(f *testing.F) {
 			return
 		}
 		if want, err := fileOf(sent); err != nil || !bytes.Equal(content, want) || len(content) > 100 {
-			t.Errorf("%q is taken with the file %q, want %q, %v", sent, content, want, err)
+			t.Errorf("%q is accepted with the file %q, want %q, %v", sent, content, want, err)
 		}
 	})
 }
 
-// fileOf is the one file of a form.
+// fileOf returns the only file of a form.
 func fileOf(sent []byte) ([]byte, error) {
 	parts := multipart.NewReader(bytes.NewReader(sent), boundary)
 	var file []byte

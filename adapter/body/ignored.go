@@ -7,11 +7,11 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// IgnoredHeader names the members of a request's body that mean nothing here, with commas between.
+// IgnoredHeader lists the members of a request's body that have no meaning here, separated by commas.
 const IgnoredHeader = "X-Apbridge-Ignored"
 
-// Ignored adds a member to IgnoredHeader. Names that no header can hold, and more than fit into ignoredMost bytes, are
-// told as "...".
+// Ignored adds a member to IgnoredHeader. Names that a header cannot contain, and those beyond ignoredMost bytes, are
+// replaced by "...".
 func Ignored(h http.Header, name string) {
 	said := h.Get(IgnoredHeader)
 	if full(h) {
@@ -31,7 +31,7 @@ const (
 	more        = "..."
 )
 
-// full reports whether the header says all that it ever will.
+// full reports whether the header will not get any more names.
 func full(h http.Header) bool { return strings.HasSuffix(h.Get(IgnoredHeader), more) }
 
 // plain reports whether a name is visible ASCII without a comma.
@@ -39,9 +39,9 @@ func plain(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == ',' })
 }
 
-// Unknown decides on a member that means nothing here: it is ignored and named in the answer's header, or refused with
-// an *mapping.Error of class Invalid where it is nearly one of the known names. Once there are more of them than the
-// header holds, none is taken for a misspelling.
+// Unknown handles a member that has no meaning here. It returns an *mapping.Error of class Invalid if the name is
+// similar to a known one. Otherwise it adds the name to IgnoredHeader. Once that is full, no name is treated as a
+// misspelling.
 func Unknown(h http.Header, name string, known ...string) error {
 	if full(h) {
 		return nil

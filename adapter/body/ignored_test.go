@@ -18,13 +18,13 @@ func TestUnknown(t *testing.T) {
 		}
 	}
 	if got, want := h.Get(body.IgnoredHeader), "eval_id, ..."; got != want {
-		t.Errorf("told of %q, want %q", got, want)
+		t.Errorf("the header is %q, want %q", got, want)
 	}
 	if err := body.Unknown(http.Header{}, "inptu", "input", "additional_input"); mapping.Classify(err).Class != mapping.Invalid || !strings.Contains(err.Error(), "Did you mean input?") {
-		t.Errorf("a misspelt name: %v", err)
+		t.Errorf("a misspelled name: %v", err)
 	}
 	if err := body.Unknown(h, "inptu", "input"); err != nil {
-		t.Errorf("a key behind more than the header holds: %v", err)
+		t.Errorf("a name after the header is full: %v", err)
 	}
 	long := http.Header{}
 	for range 1000 {

@@ -16,9 +16,9 @@ const (
 	typeEncoded = "application/x-www-form-urlencoded"
 )
 
-// checkKind reads what a request says of its body and returns the parameters of its media type. takes are the types
-// that a dialect reads, in lower case, the usual one first: "" is for bodies without a type, and one that begins with +
-// for all types of that suffix (RFC 6838, section 4.2.8). A charset other than UTF-8 is refused, and so is compression.
+// checkKind checks the headers of a request's body and returns the parameters of its media type. takes are the types
+// that a dialect accepts, in lower case, the usual one first: "" is for bodies without a type, and one that begins with
+// + for all types with that suffix (RFC 6838, section 4.2.8). It refuses charsets other than UTF-8, and compression.
 func checkKind(h http.Header, takes ...string) (map[string]string, error) {
 	if compressed(h) {
 		return nil, mapping.Errorf(mapping.Unsupported, "unsupported_content_encoding",
@@ -32,18 +32,18 @@ func checkKind(h http.Header, takes ...string) (map[string]string, error) {
 	if err != nil || !taken(media, takes) {
 		return nil, unsupported("The request body must be %s, and its Content-Type has to say so.", takes[0])
 	}
-	if media != typeForm && !isUTF8(params["charset"]) { // of a form each part says it of itself
+	if media != typeForm && !isUTF8(params["charset"]) { // in a form each part specifies its own
 		return nil, unsupported("The request body must be in UTF-8, and is in another charset by its Content-Type. Send %s.", takes[0])
 	}
 	return params, nil
 }
 
-// isUTF8 reports whether a charset is UTF-8, in the spellings of clients, or a part of it.
+// isUTF8 reports whether a charset is UTF-8 or a subset of it, in the spellings used by clients.
 func isUTF8(charset string) bool {
 	return slices.Contains([]string{"", "utf-8", "utf8", "us-ascii"}, strings.ToLower(charset))
 }
 
-// compressed reports whether any coding but none is named, in whichever of the header's lines.
+// compressed reports whether any line of the header names a coding other than identity.
 func compressed(h http.Header) bool {
 	for coding := range strings.SplitSeq(strings.Join(h.Values("Content-Encoding"), ","), ",") {
 		if coding = strings.TrimSpace(coding); coding != "" && !strings.EqualFold(coding, "identity") {

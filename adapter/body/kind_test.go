@@ -10,14 +10,14 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// What a request says of its body decides, where there is one.
+// The headers of a request decide, if it has a body.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	const encoding, kind = "unsupported_content_encoding", "unsupported_content_type"
 	for _, c := range []struct {
 		contentType string
 		encodings   []string
-		code        string // of the refusal; "": taken
+		code        string // of the refusal; "" if accepted
 	}{
 		{"application/json", nil, ""},
 		{"Application/JSON", nil, ""},
@@ -50,7 +50,7 @@ func TestKinds(t *testing.T) {
 	} {
 		for _, sent := range []string{`{}`, ""} {
 			r := httptest.NewRequest("POST", "/", bytes.NewReader([]byte(sent)))
-			r.ContentLength = -1 // as of chunks
+			r.ContentLength = -1 // as for a chunked body
 			r.Header["Content-Encoding"] = c.encodings
 			if c.contentType != "" {
 				r.Header.Set("Content-Type", c.contentType)
@@ -64,7 +64,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// A dialect's own types, and no others.
+// Only a dialect's own types are accepted.
 func TestKindsOfADialect(t *testing.T) {
 	t.Parallel()
 	for contentType, taken := range map[string]bool{"application/json": true, "text/plain": false, "application/vnd.api+json": false, "": false} {
@@ -78,7 +78,7 @@ func TestKindsOfADialect(t *testing.T) {
 	}
 }
 
-// White space is no body, and what is there comes back as it was sent.
+// White space counts as no body; any other body is returned as it was sent.
 func TestBlankBodies(t *testing.T) {
 	t.Parallel()
 	for sent, want := range map[string]string{"": "", " \r\n\t": "", " {}\n": " {}\n"} {

@@ -12,10 +12,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Object takes a JSON object apart: take gets the name and the value of each member, the value as a part of raw.
-// Anything but one JSON object is refused, and so are invalid UTF-8, names that occur twice in one object, at any depth
-// (RFC 7493, I-JSON), and nesting deeper than depth (0: any). An error of take ends the reading and is returned. Any
-// other error is a *mapping.Error of class Invalid and repeats nothing of the body.
+// Object parses a JSON object and calls take with the name and the value of each member. The value is a part of raw. It
+// refuses anything but a single JSON object, invalid UTF-8, names that occur twice in one object at any depth (RFC
+// 7493, I-JSON), and nesting deeper than depth (0: any). An error of take ends the parsing and is returned. Any other
+// error is a *mapping.Error of class Invalid that contains nothing of the body.
 func Object(raw []byte, depth int, take func(name string, value json.RawMessage) error) error {
 	if err := checkMark(raw); err != nil {
 		return err
@@ -32,7 +32,7 @@ func Object(raw []byte, depth int, take func(name string, value json.RawMessage)
 	return nil
 }
 
-// eachMember reads the members with a checking decoder.
+// eachMember reads the members with a validating decoder.
 func eachMember(raw []byte, take func(name string, value json.RawMessage) error) error {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
 	if dec.PeekKind() != '{' {
@@ -62,7 +62,7 @@ func eachMember(raw []byte, take func(name string, value json.RawMessage) error)
 	return onlyValue(dec)
 }
 
-// onlyValue reads the rest of the one value that a body may hold.
+// onlyValue reads the rest of the body's value and refuses a second one.
 func onlyValue(dec *jsontext.Decoder) error {
 	for {
 		if _, err := dec.ReadToken(); errors.Is(err, io.EOF) {
@@ -76,8 +76,8 @@ func onlyValue(dec *jsontext.Decoder) error {
 	}
 }
 
-// checkMark refuses the byte order mark that some editors and shells put in front of a text. The mark is invisible, so
-// that "not valid JSON" would be a riddle.
+// checkMark refuses the byte order mark that some editors and shells write at the start of a text. Because the mark is
+// invisible, "not valid JSON" would be hard to understand.
 func checkMark(raw []byte) error {
 	for _, mark := range []string{"\xef\xbb\xbf", "\xfe\xff", "\xff\xfe"} {
 		if bytes.HasPrefix(raw, []byte(mark)) {
@@ -87,7 +87,7 @@ func checkMark(raw []byte) error {
 	return nil
 }
 
-// syntaxError says where the JSON is broken, but nothing of its contents.
+// syntaxError reports the position of an error in the JSON, but nothing of its contents.
 func syntaxError(err error) error {
 	where := ""
 	var syntax *jsontext.SyntacticError
@@ -103,8 +103,8 @@ func invalid(format string, args ...any) *mapping.Error {
 	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, format, args...)
 }
 
-// tooDeep counts brackets outside of strings; it is meant to run before a parser recurses into them. Of bytes that are
-// not JSON it may report either.
+// tooDeep counts brackets outside of strings. It must run before a parser recurses into them. For invalid JSON its
+// result is arbitrary.
 func tooDeep(raw []byte, most int) bool {
 	depth, quoted := 0, false
 	for i := 0; i < len(raw); i++ {

@@ -9,10 +9,10 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// JSON reads the body of a request, which is not parsed; nil: there is none but white space. takes are the media types
-// that count as JSON (see checkKind); they only matter where there is a body. limit is its greatest length in bytes; 0
-// is any length. An error is a *mapping.Error: of class Unsupported, of class TooLarge, of class Malformed when the
-// request breaks off, or the reader's own.
+// JSON reads the body of a request without parsing it. It returns nil if the body is empty or only white space. takes
+// are the media types accepted as JSON (see checkKind); they only matter if there is a body. limit is the maximum
+// length in bytes; 0 is any length. An error is a *mapping.Error: of class Unsupported, of class TooLarge, of class
+// Malformed if the request breaks off, or the reader's own.
 func JSON(w http.ResponseWriter, r *http.Request, limit int64, takes ...string) ([]byte, error) {
 	raw, err := read(w, r, limit, takes...)
 	if err != nil || len(bytes.TrimSpace(raw)) == 0 {
@@ -41,27 +41,27 @@ func read(w http.ResponseWriter, r *http.Request, limit int64, takes ...string) 
 	if err != nil {
 		return nil, Unread(err)
 	}
-	_ = r.Body.Close() // at its end, so that net/http need not look for more of it when the answer begins
+	_ = r.Body.Close() // at its end, so that net/http need not look for the rest of it when the response begins
 	return raw, nil
 }
 
-// empty reports whether a body of unknown length has nothing in it. It reads one byte at most: a body of a type that is
-// not taken may be as long as an upload.
+// empty reports whether a body of unknown length is empty. It reads at most one byte, because a body of an unsupported
+// type may be as long as an upload.
 func empty(of io.Reader) bool {
 	n, err := io.ReadFull(of, make([]byte, 1))
 	return n == 0 && errors.Is(err, io.EOF)
 }
 
-// firstPiece is the memory that a body takes before any of it has arrived.
+// firstPiece is the initial capacity before any bytes have arrived.
 const firstPiece = 64 << 10
 
-// readAll takes memory for the bytes that have arrived: a client that announces much and sends nothing costs nothing.
-// announced is negative for an unknown length.
+// readAll allocates memory only as bytes arrive, so that a client that announces a long body without sending it costs
+// nothing. announced is negative for an unknown length.
 func readAll(r io.Reader, announced int64) ([]byte, error) {
 	if announced < 0 {
 		return io.ReadAll(r)
 	}
-	// One byte more than announced lets the end be seen without growing.
+	// One byte more than announced, to see the end without growing.
 	buf := make([]byte, 0, min(announced+1, firstPiece))
 	for {
 		n, err := r.Read(buf[len(buf):cap(buf)])
@@ -78,7 +78,7 @@ func readAll(r io.Reader, announced int64) ([]byte, error) {
 	}
 }
 
-// grown is the next size of a buffer that is full: a few steps lead to the announced one.
+// grown returns the next size of a full buffer. It reaches the announced size in a few steps.
 func grown(size, announced int64) int64 {
 	if size <= announced {
 		return min(8*size, announced+1)

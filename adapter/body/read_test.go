@@ -23,11 +23,11 @@ func TestReadBody(t *testing.T) {
 	}
 	broken := io.MultiReader(strings.NewReader("x"), iotest.ErrReader(io.ErrUnexpectedEOF))
 	if _, err := readAll(broken, 2); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("one that breaks off: %v", err)
+		t.Errorf("a body that breaks off: %v", err)
 	}
 }
 
-// Bytes that are announced and do not arrive take no memory.
+// Announced bytes that do not arrive use no memory.
 func TestReadBodyTakesMemoryForWhatComes(t *testing.T) {
 	t.Parallel()
 	most := 0
@@ -36,7 +36,7 @@ func TestReadBodyTakesMemoryForWhatComes(t *testing.T) {
 		return 0, io.EOF
 	})
 	if _, err := readAll(sees, 1<<30); err != nil || most > 64<<10 {
-		t.Errorf("room for %d bytes at once, %v", most, err)
+		t.Errorf("a read of up to %d bytes, %v", most, err)
 	}
 }
 

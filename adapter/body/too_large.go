@@ -8,18 +8,19 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TooLarge is the complaint about a body over limits.body.
+// TooLarge returns the complaint about a body over limits.body.
 func TooLarge(limit int64) *mapping.Error {
 	return mapping.Errorf(mapping.TooLarge, "body_too_large", "The request body is longer than %d bytes, the limit of limits.body.", limit)
 }
 
-// UploadTooLarge is the complaint about a form whose file is over limits.artifact, or that is too long for any file.
+// UploadTooLarge returns the complaint about a form whose file is over limits.artifact, or that is too long for any
+// file.
 func UploadTooLarge(limit int64) *mapping.Error {
 	return mapping.Errorf(mapping.TooLarge, "artifact_too_large", "The upload is larger than %d bytes, the limit of limits.artifact.", limit)
 }
 
-// Bounded is the body of a request, which fails with the complaint where it is longer than limit. One that announces
-// its length needs no bound: net/http ends it there.
+// Bounded returns the body of a request, which fails with the complaint if it is longer than limit. A body of announced
+// length within the limit needs no check, because net/http ends it there.
 func Bounded(w http.ResponseWriter, r *http.Request, limit int64, complaint func() *mapping.Error) io.ReadCloser {
 	if r.ContentLength >= 0 && r.ContentLength <= limit {
 		return r.Body
@@ -40,7 +41,7 @@ func (b bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Unread is why a body could not be read: what the bridge says of it, such as that it is too large or too slow, else
+// Unread returns the error for a body that could not be read: the bridge's own, such as too large or too slow, or else
 // that the request breaks off.
 func Unread(err error) *mapping.Error {
 	if known, ok := errors.AsType[*mapping.Error](err); ok {

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Values reads the form of a page (URL Standard, section 5): texts by name, with the line ends that people typed. limit
-// is the body's greatest length in bytes; 0 is any length. No body is an empty form.
+// Values reads the form of a page (URL Standard, section 5): texts by name, with LF as line ends. limit is the body's
+// maximum length in bytes; 0 is any length. A request without a body is an empty form.
 func Values(w http.ResponseWriter, r *http.Request, limit int64) (url.Values, error) {
 	raw, err := read(w, r, limit, typeEncoded)
 	if err != nil {
@@ -27,7 +27,7 @@ func Values(w http.ResponseWriter, r *http.Request, limit int64) (url.Values, er
 			if !mapping.IsText(name) || !mapping.IsText(v) {
 				return nil, malformed("The form cannot be read: a text in it is not UTF-8, or has U+0000.")
 			}
-			in.Add(name, strings.ReplaceAll(v, "\r\n", "\n")) // as HTML sends a line's end
+			in.Add(name, strings.ReplaceAll(v, "\r\n", "\n")) // HTML sends CRLF
 		}
 	}
 	return in, nil

@@ -54,7 +54,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// FuzzValues: what is taken is what net/url takes, as text with the line ends of people.
+// FuzzValues checks that accepted values are those of net/url, as text with LF as line ends.
 func FuzzValues(f *testing.F) {
 	for _, s := range []string{"a=1&b=x+y", "a=%0D%0A", "%ff", "a=1;b", "=&&=", "a=%"} {
 		f.Add(s)
@@ -71,12 +71,12 @@ func FuzzValues(f *testing.F) {
 		for name, values := range want {
 			for i, v := range values {
 				if values[i] = strings.ReplaceAll(v, "\r\n", "\n"); !mapping.IsText(name + v) {
-					t.Errorf("%q is taken with what is no text", sent)
+					t.Errorf("%q is accepted although a value is not text", sent)
 				}
 			}
 		}
 		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%q is taken as %v, net/url says %v, %v", sent, got, want, err)
+			t.Errorf("%q is read as %v, by net/url as %v, %v", sent, got, want, err)
 		}
 	})
 }

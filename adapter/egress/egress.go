@@ -1,6 +1,6 @@
-// Package egress makes the HTTP clients with which the bridge calls others: agents, webhooks, the endpoint of
-// embeddings. What differs between them, transport and headers, is their callers'. It never follows a redirect and
-// keeps no cookie, so no configured header leaves for another host, and it writes no log, as a URL may hold a secret.
+// Package egress makes the HTTP clients for the bridge's calls to others: agents, webhooks, and the embeddings
+// endpoint. Callers provide the transport and headers. The clients follow no redirects and keep no cookies, so that
+// configured headers are never sent to another host, and write no log, because a URL may contain a secret.
 package egress
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/go-resty/resty/v2"
 )
 
-// New makes a client over a transport; agent is its User-Agent. Bodies of answers are left to the caller, who closes
-// them. It does no I/O. The client is safe for concurrent use once it is set up.
+// New returns a client over a transport. agent is its User-Agent. Callers read and close the bodies of responses. New
+// does no I/O. The client is safe for concurrent use once it is configured.
 func New(transport http.RoundTripper, agent string) *resty.Client {
 	c := resty.NewWithClient(&http.Client{
 		Transport:     transport,
@@ -19,7 +19,7 @@ func New(transport http.RoundTripper, agent string) *resty.Client {
 	return c.SetLogger(silent{}).SetDisableWarn(true).SetDoNotParseResponse(true).SetHeader("User-Agent", agent)
 }
 
-// silent keeps resty from writing to standard error.
+// silent prevents resty from writing to standard error.
 type silent struct{}
 
 func (silent) Errorf(string, ...any) {}

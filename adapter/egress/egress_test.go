@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/egress"
 )
 
-// A server that leads elsewhere, and sets a cookie, learns nothing more of the bridge.
+// A server that redirects and sets a cookie gets nothing that was not meant for it.
 func TestNothingLeavesForAnotherHost(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))

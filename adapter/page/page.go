@@ -1,10 +1,10 @@
-// Package page is the frame of the bridge's own pages: their style, their policy in a browser, and how they are sent.
-// Packages inspect and front fill it, and the bridge names the tabs between them. A page brings its main part as a
-// template of html/template. The package asks no service.
+// Package page is the frame of the bridge's own pages: their style, their browser policy, and how they are sent.
+// Packages inspect and front provide the contents, and the bridge specifies the tabs. The main part of a page is a
+// template of html/template. This package uses no service.
 //
-// A page works without scripts. Its one style stands in it, so that it is painted as soon as it has come, and its
+// A page works without scripts. Its only style is included, so that it is painted as soon as it has arrived, and its
 // policy (Content Security Policy Level 3) allows that style by its digest. It loads nothing, not even from the bridge,
-// unless it brings Assets. Links are relative to the root of the bridge, which may lie below a path of a proxy's.
+// unless it has Assets. Links are relative to the root of the bridge, which may be below a path of a proxy.
 package page
 
 import (
@@ -26,13 +26,13 @@ var (
 	style string
 )
 
-// policy allows a style, the icon within the page, and nothing else.
+// policy returns a policy that only allows a style and the icon in the page.
 func policy(style string) string {
 	return "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; img-src data:; style-src 'sha256-" + digest(style) + "'"
 }
 
-// assetPolicy is that of a page with Assets: modules, forms and frames of the bridge's own. No module can make markup
-// of a text (Trusted Types), and no policy of a module's own allows it.
+// assetPolicy returns the policy of a page with Assets: modules, forms and frames of the bridge itself. A module cannot
+// turn text into markup (Trusted Types), and the policy does not allow it to create a policy for that.
 func assetPolicy(style string) string {
 	return "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; img-src data:; style-src 'sha256-" + digest(style) +
 		"'; script-src 'self'; connect-src 'self'; frame-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -43,13 +43,13 @@ func digest(text string) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// Tab is a page that every page leads to.
+// Tab is a page to which every page has a link.
 type Tab struct{ Path, Name string }
 
-// tabs are in the order in which they are shown; paths are relative to the root of the bridge.
+// tabs are in display order. Paths are relative to the root of the bridge.
 var tabs = []Tab{{"./", "Agents"}, {"docs", "Documentation"}}
 
-// Inspector is the tab for callers that may look into the bridge.
+// Inspector is the tab for callers that may inspect the bridge.
 var Inspector = Tab{"inspect", "Inspector"}
 
 // Page is a page whose main part is a template. Safe for concurrent use.
@@ -61,41 +61,41 @@ type Page struct {
 	policy, referrer string
 }
 
-// Assets are what a page has besides the frame's: the text of its styles, which stands in it after the frame's, and the
-// modules that it loads from the bridge, by paths relative to its root.
+// Assets are what a page has in addition to the frame: the text of its style, which is included after the frame's, and
+// the modules that it loads from the bridge, by paths relative to its root.
 type Assets struct {
 	Style   string
 	Modules []string
 }
 
-// New returns a page with a main part, which is executed with the Body of a View. A template that cannot be parsed is a
-// fault of the program and panics.
+// New returns a page with a main part, which is executed with the Body of a View. It panics if the template cannot be
+// parsed, which is a bug.
 func New(main string, functions template.FuncMap) *Page {
 	t := template.Must(template.New("frame").Funcs(functions).Parse(frame))
 	return &Page{t: template.Must(t.New("main").Parse(main)), style: style, policy: policy(style), referrer: "no-referrer"}
 }
 
-// With returns the page with assets of the bridge. Its forms tell the bridge where they come from: with no-referrer
-// their Origin would be null (Fetch standard section 3.1), which names no origin.
+// With returns the page with assets. The forms of such a page send their origin: with no-referrer it would be null
+// (Fetch standard section 3.1), which names no origin.
 func (p *Page) With(a Assets) *Page {
 	whole := style + a.Style
 	return &Page{p.t, whole, a.Modules, assetPolicy(whole), "same-origin"}
 }
 
-// View is what one request is shown.
+// View is the data of the page for one request.
 type View struct {
 	Title   string
-	Here    string // the path of the tab that is open, as in tabs; "": none of them
+	Here    string // the path of the open tab, as in tabs; may be empty
 	Version string // of the bridge
 	Body    any    // for the template of the main part
-	Root    string // leads from the page to the root of the bridge, as RootOf says; "": the page lies there
-	More    []Tab  // that this caller has besides
+	Root    string // relative path from the page to the root of the bridge, see RootOf; "" if the page is there
+	More    []Tab  // additional tabs for this caller
 }
 
-// RootOf returns the relative path from a path of the bridge to its root: "../" for each part but the last.
+// RootOf returns the relative path from a path of the bridge to its root: "../" for each part except the last.
 func RootOf(path string) string { return strings.Repeat("../", max(0, strings.Count(path, "/")-1)) }
 
-// shownView is what the frame is made of.
+// shownView is the data for the frame's template.
 type shownView struct {
 	View
 	Tabs    []Tab
@@ -111,8 +111,8 @@ func (v shownView) Link(path string) string {
 	return v.Root + path
 }
 
-// Answer sends the page, or 304 to a client that has it already (RFC 9110 section 13.1.2). Caches may keep it for this
-// client alone, and ask again each time. It fails before anything is written.
+// Answer sends the page, or 304 to a client that already has it (RFC 9110 section 13.1.2). Caches may keep it only for
+// this client, and must validate it each time. An error is returned before anything is written.
 func (p *Page) Answer(w http.ResponseWriter, r *http.Request, v View) error {
 	var b bytes.Buffer
 	err := p.t.ExecuteTemplate(&b, "frame", shownView{v, slices.Concat(tabs, v.More), template.CSS(p.style), p.modules})
@@ -127,8 +127,8 @@ func (p *Page) Answer(w http.ResponseWriter, r *http.Request, v View) error {
 	return nil
 }
 
-// Send sends a body that depends on the caller, and may be kept for that caller alone. The tag is weak (RFC 9110
-// section 8.8.1), since the answer may be compressed on its way.
+// Send sends a body that depends on the caller and may only be kept for that caller. The tag is weak (RFC 9110 section
+// 8.8.1) because an intermediary may compress the response.
 func Send(w http.ResponseWriter, r *http.Request, body []byte) {
 	sum := sha256.Sum256(body)
 	tag := fmt.Sprintf(`W/"%x"`, sum[:12])
@@ -142,10 +142,10 @@ func Send(w http.ResponseWriter, r *http.Request, body []byte) {
 		return
 	}
 	h.Set("Content-Length", fmt.Sprint(len(body)))
-	_, _ = w.Write(body) // the client may be gone
+	_, _ = w.Write(body) // the client may have disconnected
 }
 
-// known reports whether one of the tags that a client has is the tag, in the weak comparison.
+// known reports whether one of a client's tags is the tag, in the weak comparison.
 func known(have []string, tag string) bool {
 	for part := range strings.SplitSeq(strings.Join(have, ","), ",") {
 		part = strings.TrimSpace(part)

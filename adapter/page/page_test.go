@@ -21,15 +21,15 @@ func get(t *testing.T, p *Page, body any, headers ...string) *httptest.ResponseR
 	return w
 }
 
-// heldStyle is the style as a page holds it.
+// heldStyle returns the style in a page.
 func heldStyle(text string) string {
 	_, rest, _ := strings.Cut(text, "<style>")
 	held, _, _ := strings.Cut(rest, "</style>")
 	return held
 }
 
-// TestAssetsStandInThePageOrAreItsOwn: a page with assets holds its style, which its policy allows by digest, and loads
-// modules and no style.
+// TestAssetsStandInThePageOrAreItsOwn checks that a page with assets includes its style, which its policy allows by
+// digest, and loads modules but no styles.
 func TestAssetsStandInThePageOrAreItsOwn(t *testing.T) {
 	t.Parallel()
 	p := New("<h1>{{.}}</h1>", nil).With(Assets{Style: "h1 > a { color: red; }\n", Modules: []string{"web/a.js"}})
@@ -48,7 +48,7 @@ func TestAssetsStandInThePageOrAreItsOwn(t *testing.T) {
 	}
 }
 
-// TestPolicyAllowsTheStyleAlone: the digest is that of the style as the page holds it.
+// TestPolicyAllowsTheStyleAlone checks that the digest is that of the style in the page.
 func TestPolicyAllowsTheStyleAlone(t *testing.T) {
 	t.Parallel()
 	got := get(t, New("<h1>{{.}}</h1>", nil), "<script>")
@@ -59,7 +59,7 @@ func TestPolicyAllowsTheStyleAlone(t *testing.T) {
 	}
 	for _, bad := range []string{"<script", " style=", "@import", "url(", "http:", "https:", "<title>A <"} {
 		if strings.Contains(text, bad) {
-			t.Errorf("the page holds %q", bad)
+			t.Errorf("the page contains %q", bad)
 		}
 	}
 	if len(style) > 20_000 {
@@ -69,11 +69,11 @@ func TestPolicyAllowsTheStyleAlone(t *testing.T) {
 		t.Errorf("%d tabs are open", len(found))
 	}
 	if links := regexp.MustCompile(`(href|src)="/`).FindString(text); links != "" {
-		t.Errorf("%s: a link that a proxy's path breaks", links)
+		t.Errorf("%s: a link that breaks below a path of a proxy", links)
 	}
 }
 
-// TestPageIsSentOnce: a client that has the page already gets 304; another body has another tag.
+// TestPageIsSentOnce checks that a client that already has the page gets 304, and that another body has another tag.
 func TestPageIsSentOnce(t *testing.T) {
 	t.Parallel()
 	p := New("{{.}}", nil)
@@ -92,13 +92,13 @@ func TestPageIsSentOnce(t *testing.T) {
 		}
 	}
 	if err := New("{{.Missing}}", nil).Answer(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), "GET", "/", nil), View{Body: struct{}{}}); err == nil {
-		t.Error("a page that cannot be made is sent")
+		t.Error("a page was sent although its template failed")
 	}
 }
 
 const browser = "text/html,application/xhtml+xml,*/*;q=0.8"
 
-// TestWhoGetsThePage: browsers name HTML; nothing else does.
+// TestWhoGetsThePage checks that only browsers, which name HTML, get the page.
 func TestWhoGetsThePage(t *testing.T) {
 	t.Parallel()
 	for accept, want := range map[string]bool{

@@ -10,13 +10,13 @@ import (
 	"unicode"
 )
 
-// Functions returns the functions that templates write texts and times with, by their names there.
+// Functions returns the functions for texts and times in templates, by name.
 func Functions() template.FuncMap {
 	return template.FuncMap{"shown": Shown, "text": Text, "clock": Clock, "instant": Instant}
 }
 
-// Shown returns a name or sentence from outside with nothing invisible in it: what would turn, hide or break the text
-// around it is written as its number.
+// Shown returns a foreign name or sentence without invisible characters: those that would turn, hide or break the text
+// around them are replaced by their numbers.
 func Shown(text string) string {
 	var b strings.Builder
 	for _, c := range text {
@@ -29,14 +29,14 @@ func Shown(text string) string {
 	return b.String()
 }
 
-// Clock returns a time as people read it, in UTC. Scripts say how long ago it was: in
-// the page, that would be another text, and another ETag, each second.
+// Clock returns a time in UTC for people. Scripts show the time elapsed since, because in the page itself it would
+// change the text, and thus the ETag, every second.
 func Clock(t time.Time) string { return t.UTC().Format("2 Jan, 15:04:05 UTC") }
 
-// Instant returns a time as <time datetime> wants it.
+// Instant returns a time for <time datetime>.
 func Instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// Wanted reports whether a client names HTML among what it takes, as browsers do and programs do not.
+// Wanted reports whether a client names HTML in its Accept header, as browsers do and programs do not.
 func Wanted(h http.Header) bool {
 	for part := range strings.SplitSeq(strings.Join(h.Values("Accept"), ","), ",") {
 		kind, parameters, err := mime.ParseMediaType(part)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzRead: whatever a file holds, it is read or refused, and what was read plays to an end.
+// FuzzRead checks that any file is either read or refused, and that a recording can be played to its end.
 func FuzzRead(f *testing.F) {
 	f.Add(`{"apbridge_recording":1}` + "\n" + `{"n":1,"call":{"method":"POST","target":"/x","body":{"text":"{}"}},"answer":{"status":200}}`)
 	f.Add(`{"apbridge_recording":1}` + "\n" + `{"n":1,"call":{"method":"GET","target":"%zz","type":"multipart/form-data; boundary=a","body":{"base64":"/w=="}},"answer":{"error":"x","sent":true}}`)

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/credential"
 )
 
-// hideBody takes credentials out of a body, which may have been cut within one.
+// hideBody removes credentials from a body, which may have been cut within one.
 func (r *Recorder) hideBody(raw []byte, cut bool) []byte {
 	if cut {
 		raw = r.secrets.WithoutHalf(raw)
@@ -15,7 +15,7 @@ func (r *Recorder) hideBody(raw []byte, cut bool) []byte {
 	return r.secrets.HideBytes(raw)
 }
 
-// hidden is an exchange whose words beside the bodies, which are hidden by now, are so, too.
+// hidden removes credentials from an exchange except for its bodies, from which they have already been removed.
 func (r *Recorder) hidden(e Exchange) Exchange {
 	e.Call.Target, e.Answer.Error = r.secrets.Hide(e.Call.Target), r.secrets.Hide(e.Answer.Error)
 	for name, value := range e.Answer.Headers {
@@ -24,8 +24,8 @@ func (r *Recorder) hidden(e Exchange) Exchange {
 	return e
 }
 
-// hiddenAlike is a text of now in which that is hidden which is hidden in the recorded text, so that a credential of
-// now, as each run's token is, stands for the one of the recording. A text that is not like it stays as it is.
+// hiddenAlike hides the parts of a new text that are hidden in the recorded text, so that a new credential, such as a
+// run's token, matches the recorded one. It returns a text without these similarities unchanged.
 func hiddenAlike(then, now string) string {
 	if !strings.Contains(then, credential.HiddenText) {
 		return now

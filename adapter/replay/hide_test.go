@@ -22,7 +22,7 @@ func runTokenOf(run string) string {
 	return credential.RunTokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(run+mark)) + ".c2ln" + mark
 }
 
-// echo says all that it is told, in its body and its headers.
+// echo repeats the request in its body and its headers.
 func echo(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	w.Header().Set("Content-Type", "application/json")
@@ -31,8 +31,8 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"heard":%q,"as":%q,"cookie":"session=%s","said":%s}`, r.URL.RequestURI(), r.Header.Get("Authorization"), mark, body)
 }
 
-// TestRecordingsHoldNoCredentials: not in targets, bodies and headers of either side; and what was recorded is found
-// again by a call with other credentials, as each run's token is another one.
+// TestRecordingsHoldNoCredentials checks targets, bodies and headers of both sides. A call with other credentials, such
+// as a new token for each run, still finds the recorded one.
 func TestRecordingsHoldNoCredentials(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(echo))

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// names says which UUID of now stands for which of the recording: ids of threads and runs differ from one time to the
-// next, in one way throughout.
+// names maps the UUIDs of the current calls to those of the recording and back. The ids of threads and runs differ each
+// time, but consistently.
 type names struct{ now, then map[string]string }
 
 func newNames() names { return names{map[string]string{}, map[string]string{}} }
 
 func (n names) clone() names { return names{maps.Clone(n.now), maps.Clone(n.then)} }
 
-// bind has two UUIDs stand for each other; false: one of them stands for another.
+// bind maps two UUIDs to each other. It returns false if one of them already belongs to another.
 func (n names) bind(then, now string) bool {
 	a, known := n.now[then]
 	b, taken := n.then[now]
@@ -34,8 +34,8 @@ func (n names) bind(then, now string) bool {
 
 var uuidPattern = regexp.MustCompile(`[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`)
 
-// text reports whether two texts are the same but for UUIDs that stand for each other, or are both a time. What is
-// hidden in the recording is like anything.
+// text reports whether two texts are equal except for UUIDs that map to each other, or are both times. Hidden parts of
+// the recording match anything.
 func (n names) text(then, now string) bool {
 	now = hiddenAlike(then, now)
 	if then == now && !uuidPattern.MatchString(then) || isTime(then) && isTime(now) {
@@ -58,7 +58,7 @@ func isTime(text string) bool {
 	return err == nil
 }
 
-// call says in which way a call differs from the recorded one; "": in none.
+// call returns how a call differs from the recorded one, or "".
 func (n names) call(then, now Call) string {
 	switch {
 	case then.Method != now.Method:
@@ -92,7 +92,7 @@ func (n names) body(then, now Call) string {
 	return ""
 }
 
-// withoutBoundary is the body; of a form with files the boundary, which is by chance, is left out.
+// withoutBoundary returns the body. In a multipart form it replaces the boundary, which is random.
 func withoutBoundary(c Call) string {
 	kind, params, err := mime.ParseMediaType(c.Type)
 	if err != nil || !strings.HasPrefix(kind, "multipart/") || params["boundary"] == "" {
@@ -101,7 +101,7 @@ func withoutBoundary(c Call) string {
 	return strings.ReplaceAll(c.Body.raw(), params["boundary"], "boundary")
 }
 
-// value says where two JSON values differ, and how; "": nowhere.
+// value returns where and how two JSON values differ, or "".
 func (n names) value(at string, then, now any) string {
 	switch a := then.(type) {
 	case string:

@@ -13,14 +13,13 @@ import (
 	"sync"
 )
 
-// takesKept is how many conversations are gone on with: the oldest is forgotten beyond that.
+// takesKept limits the remembered conversations. Beyond it the oldest is forgotten.
 const takesKept = 100
 
-// Player answers calls as a recorded agent did. A call is answered by the first exchange that is like it and was not
-// used yet; bodies are compared as JSON, UUIDs stand for those of the recording, and one time is as good as another.
-// What only reads may be read again. When a call belongs to no conversation so far, the recording is gone through from
-// its start once more. A call that was not recorded is answered with 501 and words that name the first difference. Safe
-// for concurrent use.
+// Player answers calls as a recorded agent did. It answers a call with the first unused exchange that matches: bodies
+// are compared as JSON, UUIDs are mapped to those of the recording, and all times are equal. Calls that only read can
+// be repeated. For a call that matches no conversation so far, the recording is played again from its start. A call
+// that was not recorded gets status 501 with a message about the first difference. Safe for concurrent use.
 type Player struct {
 	of *Recording
 
@@ -31,7 +30,7 @@ type Player struct {
 // NewPlayer returns a player of a recording.
 func NewPlayer(of *Recording) *Player { return &Player{of: of} }
 
-// Through returns the player, for adapter.Upstream.Through: no call gets to the network.
+// Through returns the player, for adapter.Upstream.Through: no call uses the network.
 func (p *Player) Through(http.RoundTripper) http.RoundTripper { return p }
 
 // RoundTrip answers a call from the recording.
@@ -74,7 +73,7 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// find is the answer for a call; differs says why there is none.
+// find returns the answer to a call. differs is the reason if there is none.
 func (p *Player) find(now Call) (a Answer, differs string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,13 +90,13 @@ func (p *Player) find(now Call) (a Answer, differs string) {
 	return Answer{}, p.differs(now, fresh)
 }
 
-// differs says in words what was recorded in the place of a call: of the newest conversation for which a call like it
-// in its method and path is still due, be it one that would begin; else of the newest for which any call is. Where none
-// is, the recording ends before it.
+// differs returns a message about what was recorded in the place of a call: in the newest conversation, possibly a new
+// one, that has an unused call with the same method and path, or else in the newest with any unused call. If there is
+// none, the recording ends before the call.
 func (p *Player) differs(now Call, fresh *take) string {
 	due, diff, alike := fresh.next(now)
 	if len(p.takes) > 0 && !alike {
-		due = nil // nothing begins anew
+		due = nil // no new conversation begins
 	}
 	for _, t := range p.takes {
 		if e, d, like := t.next(now); e != nil && (like || !alike) {
@@ -114,7 +113,7 @@ func (p *Player) differs(now Call, fresh *take) string {
 	return fmt.Sprintf("%s was not recorded. Call %d of the recording is %s %s: %s. Record the run anew, or undo what has changed.", asked, due.N, due.Call.Method, due.Call.Target, diff)
 }
 
-// refusal is an answer that either dialect's backend finds words in.
+// refusal returns an answer whose message the backends of both dialects find.
 func refusal(why string) Answer {
 	text, err := json.Marshal(map[string]string{"detail": "replay: " + why, "error": "replay: " + why})
 	if err != nil {
@@ -135,7 +134,7 @@ func response(req *http.Request, a Answer) *http.Response {
 	return res
 }
 
-// playedBody is the body of an answer, which ends as the recorded one did.
+// playedBody is the body of an answer. It ends like the recorded one.
 type playedBody struct {
 	text   *strings.Reader
 	a      Answer
@@ -170,7 +169,7 @@ func (t *playedBody) Close() error {
 	return nil
 }
 
-// pretendSent has what watches the call (upstream, once) take it for written.
+// pretendSent makes the observers of a call (upstream, once) treat it as written.
 func pretendSent(ctx context.Context) {
 	trace := httptrace.ContextClientTrace(ctx)
 	if trace == nil {

@@ -14,13 +14,13 @@ import (
 	"github.com/apbridge/apbridge/mapping/credential"
 )
 
-// keptBody is how much of a body a recording keeps: more is no message, and cut.
+// keptBody is the maximum size of a body in a recording. A longer body is not a message and is cut.
 const keptBody = 16 << 20
 
-// keptHeaders are those of an answer that mean something to a backend. Others may hold what is not for others' eyes.
+// keptHeaders are the response headers that matter to a backend. Others may contain confidential values.
 var keptHeaders = []string{"Content-Type", "Content-Location", "Location", "Content-Disposition", "Retry-After"}
 
-// Recorder writes down the exchanges that it lets pass. Its methods are safe for concurrent use.
+// Recorder records the exchanges that it passes on. Safe for concurrent use.
 type Recorder struct {
 	begun atomic.Int64
 
@@ -28,11 +28,11 @@ type Recorder struct {
 
 	mu  sync.Mutex
 	to  *json.Encoder
-	err error // the first that writing met: nothing is written after it
+	err error // the first write error; nothing is written after it
 }
 
-// NewRecorder returns a recorder that writes to w; close w after the last call, and look at Err. The URL of the head
-// loses what it holds of credentials. Secrets are hidden wherever they appear.
+// NewRecorder returns a recorder that writes to w. Close w after the last call, and check Err. Credentials are removed
+// from the URL in head, and secrets are hidden wherever they occur.
 func NewRecorder(w io.Writer, head Head, secrets credential.Set) *Recorder {
 	r := &Recorder{to: json.NewEncoder(w), secrets: secrets}
 	r.to.SetEscapeHTML(false)
@@ -51,7 +51,7 @@ func (r *Recorder) Through(next http.RoundTripper) http.RoundTripper { return &t
 // Count returns the number of calls that have begun.
 func (r *Recorder) Count() int { return int(r.begun.Load()) }
 
-// Err returns why the recording is not whole; nil if it is.
+// Err returns why the recording is incomplete, or nil if it is complete.
 func (r *Recorder) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,14 +105,14 @@ func (t *tap) CloseIdleConnections() {
 	}
 }
 
-// exchange is one that is under way, and the body of its answer.
+// exchange is an unfinished exchange and the body of its response.
 type exchange struct {
 	Exchange
 	to    *Recorder
 	sends bool // the call has a body
-	sent  kept // it
+	sent  kept // of the call
 	body  io.ReadCloser
-	got   kept // the answer's
+	got   kept // of the response
 	ended sync.Once
 }
 
@@ -146,12 +146,13 @@ func (x *exchange) record(a Answer) {
 	})
 }
 
-// kept is what is kept of a body. Safe for concurrent use: a transport may read a body on when its answer is there.
+// kept is the recorded part of a body. Safe for concurrent use, because a transport may still read the body after the
+// response has arrived.
 type kept struct {
 	mu  sync.Mutex
 	raw bytes.Buffer
 	cut bool
-	end bool // it was read to its end
+	end bool // the body was read to its end
 }
 
 func (k *kept) add(p []byte) {
@@ -180,7 +181,7 @@ func (k *kept) body(hide func(raw []byte, cut bool) []byte) Body {
 	return bodyOf(hide(bytes.Clone(k.raw.Bytes()), k.cut), k.cut)
 }
 
-// copied is a body that is kept while it is sent.
+// copied is a body that is recorded while it is sent.
 type copied struct {
 	io.ReadCloser
 	into *kept

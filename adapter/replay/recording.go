@@ -12,51 +12,51 @@ import (
 	"unicode/utf8"
 )
 
-// version of the format.
+// version is the version of the format.
 const version = 1
 
 // Head is the first line of a recording.
 type Head struct {
 	Version int    `json:"apbridge_recording"`
-	URL     string `json:"url"`     // of the agent, as it was configured
-	Dialect string `json:"dialect"` // as it was configured: auto asks the recording, too
+	URL     string `json:"url"`     // of the agent, as configured
+	Dialect string `json:"dialect"` // as configured; auto queries the recording, too
 }
 
-// Exchange is a call and what became of it.
+// Exchange is a call and its result.
 type Exchange struct {
-	N      int    `json:"n"` // calls count from 1, in the order in which they began
+	N      int    `json:"n"` // number of the call from 1, in the order in which the calls began
 	Call   Call   `json:"call"`
 	Answer Answer `json:"answer"`
 }
 
-// Call is what the agent was asked.
+// Call is a request to the agent.
 type Call struct {
 	Method string `json:"method"`
 	Target string `json:"target"` // path and query
 	Type   string `json:"type,omitempty"`
 	Body   Body   `json:"body,omitzero"`
-	// Unread: the call failed before all of its body was read.
+	// Unread: the call failed before its body was completely read.
 	Unread bool `json:"unread,omitempty"`
 }
 
-// Answer is what came back.
+// Answer is the agent's response.
 type Answer struct {
-	Status  int               `json:"status,omitempty"` // 0: nothing did, and Error says why
+	Status  int               `json:"status,omitempty"` // 0: there was none, for the reason in Error
 	Headers map[string]string `json:"headers,omitempty"`
 	Body    Body              `json:"body,omitzero"`
-	// Error is why there is no answer, or why it broke off.
+	// Error is why there is no response, or why it broke off.
 	Error string `json:"error,omitempty"`
-	// Sent: without an answer, the agent may have got the call all the same.
+	// Sent: there was no response, but the agent may have received the call.
 	Sent bool `json:"sent,omitempty"`
-	// Left: the answer went on when the bridge had enough of it.
+	// Left: the bridge closed the response before its end.
 	Left bool `json:"left,omitempty"`
 }
 
-// Body is text where it is UTF-8, else base64.
+// Body contains text if the body is UTF-8, or else base64.
 type Body struct {
 	Text  string `json:"text,omitempty"`
 	Bytes []byte `json:"base64,omitempty"`
-	// Cut: there was more than a recording keeps.
+	// Cut: the body is longer than the recorded part.
 	Cut bool `json:"cut,omitempty"`
 }
 
@@ -74,13 +74,13 @@ func (b Body) raw() string {
 	return b.Text
 }
 
-// Recording is a file that was read.
+// Recording is a recording read from a file.
 type Recording struct {
 	Head
 	Exchanges []Exchange // in the order in which the calls began
 }
 
-// Open reads a recording. The error names the line that cannot be read.
+// Open reads a recording. An error names the line that cannot be read.
 func Open(file string) (*Recording, error) {
 	f, err := os.Open(file)
 	if err != nil {

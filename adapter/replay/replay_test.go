@@ -24,7 +24,7 @@ const (
 	made    = "99999999-9999-4999-8999-999999999999"
 )
 
-// agent makes a thing of an id of its own, whatever it is asked.
+// agent responds to every request with a thing that has a new id.
 func agent(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	w.Header().Set("Content-Type", "application/json")
@@ -42,7 +42,7 @@ func agent(w http.ResponseWriter, r *http.Request) {
 
 type call struct{ method, path, body string }
 
-// record has calls made of the agent, and returns the recording and what was answered.
+// record makes calls to the agent and returns the recording and the responses.
 func record(t *testing.T, calls ...call) (*replay.Recording, []string) {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(agent))
@@ -72,7 +72,7 @@ func record(t *testing.T, calls ...call) (*replay.Recording, []string) {
 	return of, got
 }
 
-// send makes a call and returns what is answered, in one line.
+// send makes a call and returns the response in one line.
 func send(t *testing.T, over http.RoundTripper, base string, c call) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), c.method, base+c.path, strings.NewReader(c.body))
@@ -96,7 +96,7 @@ func send(t *testing.T, over http.RoundTripper, base string, c call) string {
 
 const nowhere = "http://nobody.invalid"
 
-// TestReplay: what was recorded is answered again, byte for byte, to the same calls.
+// TestReplay checks that the same calls get the recorded responses, byte for byte.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	calls := []call{
@@ -120,7 +120,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestReplayOfAFailure: nothing answers now either.
+// TestReplayOfAFailure checks that a call without a response has none in the replay, either.
 func TestReplayOfAFailure(t *testing.T) {
 	t.Parallel()
 	var file bytes.Buffer
@@ -144,8 +144,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestAnotherConversation: its own ids stand for those of the recording, in paths, bodies and answers, and the agent's
-// ids are others than those of the conversation before.
+// TestAnotherConversation checks that a new conversation's ids are mapped to those of the recording in paths, bodies
+// and responses, and that it gets new ids from the agent.
 func TestAnotherConversation(t *testing.T) {
 	t.Parallel()
 	of, _ := record(t,
@@ -164,7 +164,7 @@ func TestAnotherConversation(t *testing.T) {
 	}
 }
 
-// TestWhatWasNotRecorded: the first call that differs is named, with how it does.
+// TestWhatWasNotRecorded checks that the message names the first call that differs, and the difference.
 func TestWhatWasNotRecorded(t *testing.T) {
 	t.Parallel()
 	of, _ := record(t,
@@ -198,8 +198,8 @@ func TestWhatWasNotRecorded(t *testing.T) {
 	}
 }
 
-// TestAConversationThatDiffersAfterAWholeOne: when all that was recorded has been said once, what begins anew is held
-// against the beginning of the recording, and what goes on against what is still due.
+// TestAConversationThatDiffersAfterAWholeOne checks that, after a complete replay, a new conversation is compared with
+// the start of the recording, and a continued one with the unused calls.
 func TestAConversationThatDiffersAfterAWholeOne(t *testing.T) {
 	t.Parallel()
 	first, second := call{"POST", "/tasks", `{"input":"Washington"}`}, call{"POST", "/tasks/" + threadA + "/steps", `{"n":1}`}
@@ -211,7 +211,7 @@ func TestAConversationThatDiffersAfterAWholeOne(t *testing.T) {
 		}
 	}
 	if got := send(t, p, nowhere, call{"POST", "/tasks/" + threadA + "/artifacts", `{}`}); !strings.Contains(got, "it comes after the last of the recording's 2 calls") {
-		t.Errorf("a call more: %s", got)
+		t.Errorf("an additional call: %s", got)
 	}
 	begins := call{"POST", "/tasks", `{"input":"Berlin"}`}
 	const differs = `Call 1 of the recording is POST /tasks: input is \"Berlin\", recorded was \"Washington\".`
@@ -222,14 +222,14 @@ func TestAConversationThatDiffersAfterAWholeOne(t *testing.T) {
 		t.Fatal(got)
 	}
 	if got := send(t, p, nowhere, begins); !strings.Contains(got, differs) {
-		t.Errorf("beside one that goes on: %s", got)
+		t.Errorf("beside a continued one: %s", got)
 	}
 	if got := send(t, p, nowhere, call{"POST", "/tasks/" + threadB + "/steps", `{"n":2}`}); !strings.Contains(got, `Call 2 of the recording`) || !strings.Contains(got, `n is 2, recorded was 1`) {
-		t.Errorf("one that goes on: %s", got)
+		t.Errorf("a continued one: %s", got)
 	}
 }
 
-// TestForeignRecordings: the words name the line.
+// TestForeignRecordings checks that the error names the line.
 func TestForeignRecordings(t *testing.T) {
 	t.Parallel()
 	const head = `{"apbridge_recording":1}` + "\n"

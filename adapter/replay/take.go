@@ -6,10 +6,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// take is one time that a recording is gone through.
+// take is one replay of a recording.
 type take struct {
 	of    *Recording
-	first bool // ids that the agent made are those of the recording
+	first bool // the agent's ids are those of the recording
 	used  []bool
 	names names
 }
@@ -18,8 +18,8 @@ func newTake(of *Recording, first bool) *take {
 	return &take{of: of, first: first, used: make([]bool, len(of.Exchanges)), names: newNames()}
 }
 
-// answer is what was recorded for a call: for the first that was not used and does not differ, and else, of what only
-// reads, for the newest that was.
+// answer returns the recorded answer to a call: that of the first unused exchange that matches, or else, for a call
+// that only reads, of the newest used one.
 func (t *take) answer(now Call) (a Answer, ok bool) {
 	e := t.match(now)
 	if e == nil {
@@ -60,8 +60,8 @@ func (t *take) match(now Call) *Exchange {
 	return &t.of.Exchanges[read]
 }
 
-// next is the first exchange that was not used yet and is alike the call in its method and path, or else the first at
-// all; nil: all were.
+// next returns the first unused exchange with the method and path of the call, or else the first unused one. It returns
+// nil if all are used.
 func (t *take) next(now Call) (e *Exchange, diff string, alike bool) {
 	for i := range t.of.Exchanges {
 		if t.used[i] {
@@ -79,8 +79,8 @@ func (t *take) next(now Call) (e *Exchange, diff string, alike bool) {
 	return e, diff, false
 }
 
-// withIDsOfNow returns what was recorded, with the UUIDs of now. Each later take gets its own for those that the agent
-// has made, so that two conversations are not taken for one.
+// withIDsOfNow returns recorded text with the current UUIDs. Each later take replaces the ids made by the agent with
+// new ones, so that two conversations can be distinguished.
 func (t *take) withIDsOfNow(text string) string {
 	return uuidPattern.ReplaceAllStringFunc(text, func(then string) string {
 		then = strings.ToLower(then)

@@ -1,3 +1,3 @@
-// Package sse reads and writes event streams (HTML Standard, section 9.2 "Server-sent events"), for faces, backends and
-// the commands that read streams. It is a leaf: it knows frames, not what they mean.
+// Package sse reads and writes event streams (HTML Standard, section 9.2 "Server-sent events") for faces, backends and
+// the commands that read streams. It knows nothing of the meaning of frames.
 package sse

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// frameWords is what a frame of one data line has beside what it carries.
+// frameWords is the overhead of a frame with one data line.
 const frameWords = len("event: \ndata: \nid: \n\n")
 
-// AppendFrame appends one frame to dst: event, data, id, each on a line of its own, and the empty line that ends it. An
-// empty event or id leaves its line out; an empty id keeps the reader's last one.
+// AppendFrame appends one frame to dst: event, data and id, each on its own line, and the empty line that ends it. An
+// empty event or id is omitted; without an id, a reader keeps its last one.
 //
-// data should be JSON on one line. Line breaks in it are legal and become further data lines, which a reader joins with
-// LF again. Line breaks and NUL in event or id cannot be carried and are left out.
+// data should be JSON on one line. It may contain line breaks, which start further data lines; a reader joins them with
+// LF. Line breaks and NUL in event or id cannot be represented and are omitted.
 func AppendFrame(dst []byte, event string, data []byte, id string) []byte {
 	dst = slices.Grow(dst, len(event)+len(data)+len(id)+frameWords)
 	if event != "" {
@@ -36,8 +36,8 @@ func appendField(dst []byte, name, value string) []byte {
 	return append(dst, '\n')
 }
 
-// AppendPieces is AppendFrame with data in parts, of size bytes together, so that no caller has to join them first. No
-// part may end in the middle of a line break.
+// AppendPieces is AppendFrame with data in parts of size bytes in total, so that callers need not join them. No part
+// may end within a line break.
 func AppendPieces(dst []byte, event string, size int, data iter.Seq[[]byte], id string) []byte {
 	dst = slices.Grow(dst, len(event)+size+len(id)+frameWords)
 	if event != "" {
@@ -54,13 +54,13 @@ func AppendPieces(dst []byte, event string, size int, data iter.Seq[[]byte], id 
 	return append(dst, '\n')
 }
 
-// appendData writes data as one line, or as several where it holds line breaks of any of the three kinds.
+// appendData writes data as one line, or as several if it contains line breaks of any of the three kinds.
 func appendData(dst, data []byte) []byte {
 	dst = append(dst, "data: "...)
 	return append(appendLines(dst, data), '\n')
 }
 
-// appendLines writes data, with a new data line at each line break.
+// appendLines writes data and starts a new data line at each line break.
 func appendLines(dst, data []byte) []byte {
 	for {
 		i := bytes.IndexAny(data, "\r\n")
@@ -77,6 +77,6 @@ func appendLines(dst, data []byte) []byte {
 
 // AppendHeartbeat appends a comment that keeps a connection open.
 //
-// It ends in one line break only. A comment and an empty line make some widespread readers deliver an event without
-// name and data once they have seen an id; a comment line alone makes no reader do anything.
+// It ends with only one line break. After a comment with an empty line, some widespread readers that have seen an id
+// deliver an event without name and data; all readers ignore a single comment line.
 func AppendHeartbeat(dst []byte) []byte { return append(dst, ": heartbeat\n"...) }

@@ -5,7 +5,7 @@ package sse
 
 import "testing"
 
-// Frames are kept for as long as a client may read them again.
+// Frames are kept as long as a client may read them again, so they must not waste memory.
 func TestAFrameIsWrittenInOnePiece(t *testing.T) {
 	data := make([]byte, 300)
 	if n := testing.AllocsPerRun(100, func() { AppendFrame(nil, "updates", data, "1234-0") }); n != 1 {

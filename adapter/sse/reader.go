@@ -9,38 +9,38 @@ import (
 	"time"
 )
 
-// ErrTooLong is returned for an event, or a line, above the reader's limit.
+// ErrTooLong is returned for an event or a line beyond the reader's limit.
 var ErrTooLong = errors.New("event of the stream is longer than the limit")
 
 // Event is one event of a stream.
 type Event struct {
-	Name string // "" where the stream named none; browsers call it "message"
-	Data []byte // the data lines joined with LF; the caller's to keep
-	ID   string // last event id of the stream so far
+	Name string // "" if the event has none, which browsers call "message"
+	Data []byte // the data lines joined with LF; the caller may keep it
+	ID   string // the last event id of the stream so far
 }
 
-// Reader takes an event stream apart. Not for concurrent use.
+// Reader parses an event stream. Not safe for concurrent use.
 type Reader struct {
 	r       *bufio.Reader
 	max     int
 	line    []byte
-	started bool // a byte order mark was looked for
-	skipLF  bool // the last line ended in CR: an LF right after belongs to it
+	started bool // a byte order mark has been looked for
+	skipLF  bool // the last line ended with CR; an LF right after belongs to it
 
 	name    string
 	data    []byte
 	hasData bool
-	pending bool // fields were read since the last dispatch
+	pending bool // fields were read since the last event
 	size    int
 
 	lastID string
 	retry  time.Duration
 }
 
-// readBuffer is kept small: there may be thousands of streams, and a longer line is read in pieces.
+// readBuffer is small because there may be thousands of streams. Longer lines are read in pieces.
 const readBuffer = 2 << 10
 
-// NewReader reads from r. max bounds one event in bytes, all of its lines together; 0 means 16 MiB.
+// NewReader returns a Reader of r. max is the maximum size in bytes of all lines of one event; 0 means 16 MiB.
 func NewReader(r io.Reader, max int) *Reader {
 	if max <= 0 {
 		max = 16 << 20
@@ -48,12 +48,12 @@ func NewReader(r io.Reader, max int) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, readBuffer), max: max}
 }
 
-// Retry returns the newest reconnection time the stream has told, 0 before.
+// Retry returns the newest reconnection time sent by the stream, or 0.
 func (r *Reader) Retry() time.Duration { return r.retry }
 
-// Next returns the next event. It skips comments and, as the standard says, events without any data line. At the end of
-// the stream it returns io.EOF, or io.ErrUnexpectedEOF when the stream broke off within an event; that part is never
-// delivered. ErrTooLong and errors of the underlying reader are final.
+// Next returns the next event. It skips comments and, as in the standard, events without a data line. At the end of the
+// stream it returns io.EOF, or io.ErrUnexpectedEOF if the stream ended within an event, which is not delivered.
+// ErrTooLong and errors of the underlying reader are final.
 func (r *Reader) Next() (Event, error) {
 	for {
 		line, err := r.readLine()
@@ -86,7 +86,7 @@ func (r *Reader) dispatch() (Event, bool) {
 	return ev, ok
 }
 
-// field takes one line that is not empty.
+// field handles one line that is not empty.
 func (r *Reader) field(line []byte) error {
 	if line[0] == ':' {
 		return nil
@@ -134,8 +134,8 @@ func (r *Reader) setRetry(value []byte) {
 }
 
 // readLine returns the next line without its end, which is LF, CR or CRLF. The slice is valid until the next call. It
-// never waits for the byte after a CR: on a live stream that may be minutes away. On an error the slice holds what was
-// read of the unfinished line.
+// never waits for the byte after a CR, which may arrive minutes later on a live stream. On an error the slice contains
+// the read part of the unfinished line.
 func (r *Reader) readLine() ([]byte, error) {
 	r.line = r.line[:0]
 	for {
@@ -161,7 +161,7 @@ func (r *Reader) readLine() ([]byte, error) {
 	}
 }
 
-// peek returns what is buffered, at least one byte, past a byte order mark at the start and past the LF of a CRLF.
+// peek returns the buffered bytes, at least one, without a byte order mark at the start and without the LF of a CRLF.
 func (r *Reader) peek() ([]byte, error) {
 	if !r.started {
 		r.started = true

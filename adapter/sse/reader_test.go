@@ -15,7 +15,7 @@ import (
 
 type event struct{ Name, Data, ID string }
 
-// readAll drains a stream and returns what ended it.
+// readAll reads a stream to its end and returns the error that ended it.
 func readAll(r io.Reader, max int) ([]event, error) {
 	var out []event
 	sr := sse.NewReader(r, max)
@@ -83,7 +83,7 @@ func TestReaderLimits(t *testing.T) {
 	}
 	small := strings.Repeat("data: 123456789\n\n", 1000)
 	if got, err := readAll(strings.NewReader(small), 1000); len(got) != 1000 || err != io.EOF {
-		t.Errorf("the limit must count per event: %d events, %v", len(got), err)
+		t.Errorf("the limit must apply to each event: %d events, %v", len(got), err)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestReaderRetry(t *testing.T) {
 	}
 }
 
-// A live stream may pause right after a CR: the event must not wait for the byte after it.
+// A live stream may pause right after a CR. The event must not wait for the next byte.
 func TestReaderDeliversAtOnceAfterCR(t *testing.T) {
 	t.Parallel()
 	pr, pw := io.Pipe()
@@ -115,7 +115,7 @@ func TestReaderDeliversAtOnceAfterCR(t *testing.T) {
 			t.Errorf("got %q", s)
 		}
 	case <-time.After(time.Minute):
-		t.Fatal("the event waits for a byte that does not come")
+		t.Fatal("the event waits for another byte")
 	}
 }
 
@@ -129,8 +129,8 @@ func TestReaderDataIsTheCallers(t *testing.T) {
 	}
 }
 
-// FuzzReader checks that nothing panics, that chunking does not matter, and that what was read survives being written
-// and read again.
+// FuzzReader checks that nothing panics, that chunking does not matter, and that events are the same after they are
+// written and read again.
 func FuzzReader(f *testing.F) {
 	for _, s := range []string{"", "data: a\n\n", "event: e\r\ndata: 1\r\ndata: 2\r\nid: 3\r\n\r\n", "\ufeff: c\r\rid\n\n", "data\n\n", ":\n\n"} {
 		f.Add([]byte(s))

@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// Stream is an answer whose silence is filled with heartbeats. A timer sends them, so that the goroutine that waits for
-// the next frame can also write it: where one goroutine waits and another writes, the second must be woken for every
-// frame.
+// Stream is a response that sends heartbeats when it is otherwise silent. A timer sends them, so that the goroutine
+// that waits for the next frame can also write it. With one goroutine to wait and another to write, the second would
+// have to be woken for every frame.
 //
-// The answer begins with the first frame, or at Idle. Safe for concurrent use; errors of writing are final.
+// The response begins with the first frame, or at Idle. Safe for concurrent use. Write errors are final.
 type Stream struct {
 	every time.Duration
 	lost  func()
 
 	mu     sync.Mutex
 	w      http.ResponseWriter
-	out    *writer // nil: nothing was said yet
+	out    *writer // nil: nothing was sent yet
 	beat   *time.Timer
-	held   bool // Idle does not begin the answer
-	fresh  bool // headers or frames wait to be flushed
+	held   bool // Idle does not begin the response
+	fresh  bool // headers or frames must be flushed
 	closed bool
 }
 
-// NewStream makes a stream that is not silent for longer than every. lost is called when the client does not take what
-// a timer or Idle sends, which no Write of the caller would report. No lock is held during that call. Close must
-// follow.
+// NewStream returns a stream that is never silent for longer than every. lost is called if the client does not accept
+// data sent by a timer or Idle, which no Write of the caller would report. No lock is held during that call. The caller
+// must call Close.
 func NewStream(w http.ResponseWriter, every time.Duration, lost func()) *Stream {
 	return &Stream{w: w, every: every, lost: lost}
 }
 
-// DelayStart delays the beginning of the answer until the first frame, for so long at most: until then the request may
-// still be refused.
+// DelayStart delays the beginning of the response until the first frame, but no longer than most. Until then the
+// request may still be refused.
 func (s *Stream) DelayStart(most time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +40,7 @@ func (s *Stream) DelayStart(most time.Duration) {
 	s.beat = time.AfterFunc(most, s.tick)
 }
 
-// tick begins an answer that was held, or sends a heartbeat.
+// tick begins a held response, or sends a heartbeat.
 func (s *Stream) tick() {
 	if s.beats() != nil {
 		s.lost()
@@ -90,7 +90,7 @@ func (s *Stream) flush() error {
 	return s.out.Flush()
 }
 
-// Write buffers encoded frames, whole ones only; Flush and Idle send them.
+// Write buffers complete encoded frames; Flush and Idle send them.
 func (s *Stream) Write(frames []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *Stream) Write(frames []byte) error {
 	return s.out.Write(frames)
 }
 
-// Flush begins the answer, if it has not, and sends what is buffered.
+// Flush begins the response, if necessary, and sends everything buffered.
 func (s *Stream) Flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func (s *Stream) Flush() error {
 	return s.flush()
 }
 
-// Idle is for a writer that is about to wait: it is Flush, unless the answer is held.
+// Idle must be called before the writer waits. It is Flush, unless the response is held.
 func (s *Stream) Idle() {
 	if s.waits() {
 		return
@@ -123,15 +123,15 @@ func (s *Stream) waits() bool {
 	return s.held && s.out == nil
 }
 
-// Begun reports whether status 200 was said: errors must be told in a frame then.
+// Begun reports whether status 200 was sent. After that, errors must be sent as a frame.
 func (s *Stream) Begun() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.out != nil
 }
 
-// Withdraw is Close for a request that is to be refused. It returns false where the answer has begun, which then goes
-// on.
+// Withdraw is Close for a request that will be refused. If the response has already begun, it returns false and does
+// not close it.
 func (s *Stream) Withdraw() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,14 +142,14 @@ func (s *Stream) Withdraw() bool {
 	return true
 }
 
-// Failed reports whether the client could not be written to: it has gone, or it took nothing for WriteTimeout.
+// Failed reports whether writing failed: the client has disconnected, or accepted nothing for WriteTimeout.
 func (s *Stream) Failed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.out != nil && s.out.Failed()
 }
 
-// Close ends the heartbeats; when it has returned nothing is written any more. It sends nothing.
+// Close stops the heartbeats and sends nothing. After it has returned, nothing more is written.
 func (s *Stream) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 
 const every = 15 * time.Second
 
-// flushes is a client that counts what reaches it in one piece.
+// flushes is a client that records what it receives with each flush.
 type flushes struct {
 	deadlineRecorder
 	mu   sync.Mutex
@@ -58,7 +58,7 @@ func (f *flushes) breaks() {
 
 func TestAStreamIsNeverSilent(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { // sleeps are bubble time
+	synctest.Test(t, func(t *testing.T) { // sleeps use fake time
 		rec := newFlushes()
 		s := sse.NewStream(rec, every, func() { t.Error("lost") })
 		_ = s.Write([]byte("data: 1\n\n"))
@@ -73,7 +73,7 @@ func TestAStreamIsNeverSilent(t *testing.T) {
 	})
 }
 
-// Headers and first frames are one write to the network.
+// Headers and first frames are sent in one write.
 func TestTheBeginningOfAStreamGoesWithItsFirstFrames(t *testing.T) {
 	t.Parallel()
 	rec := newFlushes()
@@ -81,7 +81,7 @@ func TestTheBeginningOfAStreamGoesWithItsFirstFrames(t *testing.T) {
 	defer s.Close()
 	_, _ = s.Write([]byte("data: 1\n\n")), s.Write([]byte("data: 2\n\n"))
 	if len(rec.sent()) != 0 || !s.Begun() {
-		t.Errorf("sent %q before anybody had to wait", rec.sent())
+		t.Errorf("sent %q before anyone had to wait", rec.sent())
 	}
 	s.Idle()
 	if len(rec.sent()) != 1 {
@@ -104,12 +104,12 @@ func TestAStreamBeginsBeforeItsReaderWaits(t *testing.T) {
 
 func TestAHeldStreamBeginsWithAFrameOrInTime(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { // sleeps are bubble time
+	synctest.Test(t, func(t *testing.T) { // sleeps use fake time
 		rec := newFlushes()
 		s := sse.NewStream(rec, every, func() { t.Error("lost") })
 		s.DelayStart(time.Second)
 		if s.Idle(); s.Begun() {
-			t.Error("a held answer has begun: the request cannot be refused any more")
+			t.Error("a held response has begun, so the request can no longer be refused")
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -131,10 +131,10 @@ func TestAHeldStreamBeginsWithAFrameOrInTime(t *testing.T) {
 	})
 }
 
-// A goroutine that waits for the next frame learns that no client takes it.
+// A goroutine that waits for the next frame is notified if the client accepts no more.
 func TestALostStreamIsSaidToBe(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { // sleeps are bubble time
+	synctest.Test(t, func(t *testing.T) { // sleeps use fake time
 		for name, wait := range map[string]func(*sse.Stream){
 			"idle":      (*sse.Stream).Idle,
 			"heartbeat": func(*sse.Stream) { time.Sleep(every); synctest.Wait() },
@@ -156,7 +156,7 @@ func TestALostStreamIsSaidToBe(t *testing.T) {
 // The callback for a lost stream may call the stream's methods.
 func TestTheLossOfAStreamIsSaidWithNothingHeld(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { // sleeps are bubble time
+	synctest.Test(t, func(t *testing.T) { // sleeps use fake time
 		rec, failed := newFlushes(), false
 		var s *sse.Stream
 		s = sse.NewStream(rec, every, func() { failed = s.Failed() })
@@ -165,16 +165,16 @@ func TestTheLossOfAStreamIsSaidWithNothingHeld(t *testing.T) {
 		time.Sleep(every)
 		synctest.Wait()
 		if !failed {
-			t.Error("it does not know")
+			t.Error("the stream does not report its failure")
 		}
 		s.Close()
 	})
 }
 
-// A request is either refused or answered: when it was withdrawn no timer says 200.
+// A request is either refused or answered: after it was withdrawn, no timer sends status 200.
 func TestAWithdrawnStreamSaysNothing(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { // sleeps are bubble time
+	synctest.Test(t, func(t *testing.T) { // sleeps use fake time
 		rec := newFlushes()
 		s := sse.NewStream(rec, every, func() { t.Error("lost") })
 		s.DelayStart(time.Second)
@@ -189,12 +189,12 @@ func TestAWithdrawnStreamSaysNothing(t *testing.T) {
 		begun := sse.NewStream(rec, every, func() { t.Error("lost") })
 		defer begun.Close()
 		if begun.Idle(); begun.Withdraw() {
-			t.Error("what the client has cannot be withdrawn")
+			t.Error("a begun response was withdrawn")
 		}
 	})
 }
 
-// A heartbeat never stands within a frame, whichever goroutine writes it.
+// A heartbeat is never written within a frame, whichever goroutine writes it.
 func TestHeartbeatsStandBetweenFrames(t *testing.T) {
 	t.Parallel()
 	const frames = 300

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// WriteTimeout is how long one write or flush to a client may take. A client that takes nothing for so long is cut off;
-// its last id lets it come back.
+// WriteTimeout limits one write or flush to a client. A client that accepts nothing for so long is disconnected; with
+// its last id it can resume.
 const WriteTimeout = 30 * time.Second
 
-// writer writes a stream to a client under a deadline that moves along with every write. Not for concurrent use. Errors
+// writer writes a stream to a client under a deadline that is moved at every write. Not safe for concurrent use. Errors
 // are final.
 type writer struct {
 	w   http.ResponseWriter
 	rc  *http.ResponseController
-	set time.Time // when the deadline was set last
+	set time.Time // when the deadline was last set
 	err error
 }
 
@@ -25,16 +25,16 @@ func SetHeader(h http.Header) {
 	SetUnbuffered(h)
 }
 
-// SetUnbuffered sets the headers by which proxies pass an answer on piece by piece. nginx buffers unless
-// X-Accel-Buffering is no. What compresses on the way holds small pieces back (the compression middleware of Express,
-// which Next.js uses for rewrites), unless it must not transform the answer (RFC 9111 section 5.2.2.6).
+// SetUnbuffered sets the headers that make proxies pass on a response piece by piece. nginx buffers unless
+// X-Accel-Buffering is no. Compressing intermediaries (the compression middleware of Express, which Next.js uses for
+// rewrites) hold back small pieces unless they must not transform the response (RFC 9111 section 5.2.2.6).
 func SetUnbuffered(h http.Header) {
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("X-Accel-Buffering", "no")
 }
 
-// open says status 200 and the headers of an event stream, which leave with the first flush. Further headers must have
-// been set on w before.
+// open writes status 200 and the headers of an event stream, which are sent with the first flush. Other headers must be
+// set on w before.
 func open(w http.ResponseWriter) *writer {
 	SetHeader(w.Header())
 	w.Header().Del("Content-Length")
@@ -44,7 +44,7 @@ func open(w http.ResponseWriter) *writer {
 	return s
 }
 
-// Write buffers encoded frames, whole ones only; Flush sends them.
+// Write buffers complete encoded frames; Flush sends them.
 func (s *writer) Write(frames []byte) error {
 	if s.err != nil || len(frames) == 0 {
 		return s.err
@@ -54,7 +54,7 @@ func (s *writer) Write(frames []byte) error {
 	return s.err
 }
 
-// Flush sends what is buffered.
+// Flush sends everything buffered.
 func (s *writer) Flush() error {
 	if s.err != nil {
 		return s.err
@@ -66,7 +66,7 @@ func (s *writer) Flush() error {
 	return s.err
 }
 
-// Heartbeat sends a comment and whatever else is buffered.
+// Heartbeat sends a comment and everything buffered.
 func (s *writer) Heartbeat() error {
 	if err := s.Write(AppendHeartbeat(nil)); err != nil {
 		return err
@@ -74,14 +74,14 @@ func (s *writer) Heartbeat() error {
 	return s.Flush()
 }
 
-// Failed reports whether the client could not be written to: it has gone, or it took nothing for WriteTimeout.
+// Failed reports whether writing failed: the client has disconnected, or accepted nothing for WriteTimeout.
 func (s *writer) Failed() bool { return s.err != nil }
 
-// Close lifts the deadline, so that the connection can serve further requests. It sends nothing.
+// Close removes the deadline, so that the connection can serve further requests. It sends nothing.
 func (s *writer) Close() { _ = s.rc.SetWriteDeadline(time.Time{}) }
 
-// deadline moves the deadline on, at most once a second: in a burst of frames setting it costs more than writing. It
-// fails on writers that have none (tests); those cannot hang either.
+// deadline moves the deadline, at most once a second, because in a burst of frames setting it costs more than writing.
+// It fails on writers without deadlines (in tests), which cannot hang.
 func (s *writer) deadline() {
 	if now := time.Now(); now.Sub(s.set) >= time.Second {
 		s.set = now

@@ -60,7 +60,7 @@ func (d *deadlineRecorder) Write(p []byte) (int, error) {
 
 func TestWriterMovesTheDeadline(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { // sleeps are bubble time
+	synctest.Test(t, func(t *testing.T) { // sleeps use fake time
 		rec := &deadlineRecorder{ResponseWriter: httptest.NewRecorder()}
 		s := sse.NewStream(rec, time.Hour, func() {})
 		_ = s.Flush()
@@ -91,6 +91,6 @@ func TestWriterErrorsAreFinal(t *testing.T) {
 		t.Fatal("no error")
 	}
 	if s.Flush() == nil || s.Write([]byte("data: y\n\n")) == nil || !s.Failed() {
-		t.Error("the stream goes on after an error")
+		t.Error("the stream continues after an error")
 	}
 }

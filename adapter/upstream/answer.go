@@ -12,32 +12,32 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// refusalLimit bounds what is read of an answer that is no success.
+// refusalLimit limits how many bytes of an error response are read.
 const refusalLimit = 64 << 10
 
-// ErrTooLong is what a Failure of the kind BadAnswer holds whose answer is longer than Options.Limit.
+// ErrTooLong is the error in a Failure of kind BadAnswer if the response is longer than Options.Limit.
 var ErrTooLong = errors.New("the answer is over the limit")
 
-// Answer is a whole answer of status 2xx.
+// Answer is a complete response with a status of 2xx.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Do makes a call and reads its answer, up to three times: again where the agent was not reached; where it has done
-// nothing (Options.Later); and a question also where the answer broke off, or the agent or a gateway in front of it
-// answered 429, 502, 503 or 504.
+// Do makes a call and reads the response. It makes up to three attempts: it retries if the agent was not reached or has
+// done nothing (Options.Later). It retries a call that changes nothing also if the response broke off, or if the agent
+// or a gateway in front of it responded with 429, 502, 503 or 504.
 func (c *Client) Do(ctx context.Context, call *Call) (*Answer, error) {
 	return attempts(ctx, c, call, c.Once)
 }
 
-// Open is Do for an answer whose body the caller reads and closes. Reading on ends with ctx.
+// Open is Do for a response whose body the caller reads and closes. Reading ends with ctx.
 func (c *Client) Open(ctx context.Context, call *Call) (*http.Response, error) {
 	return attempts(ctx, c, call, c.OpenOnce)
 }
 
-// attempts makes a call until it succeeds, or must not or need not be made again.
+// attempts makes a call until it succeeds or must not be repeated.
 func attempts[T any](ctx context.Context, c *Client, call *Call, once func(context.Context, *Call) (T, error)) (T, error) {
 	for try := 1; ; try++ {
 		got, err := once(ctx, call)
@@ -50,7 +50,7 @@ func attempts[T any](ctx context.Context, c *Client, call *Call, once func(conte
 	}
 }
 
-// Once makes a call a single time.
+// Once is Do with a single attempt.
 func (c *Client) Once(ctx context.Context, call *Call) (*Answer, error) {
 	limited := ctx
 	if call.Time > 0 {
@@ -90,10 +90,10 @@ func (c *Client) OpenOnce(ctx context.Context, call *Call) (*http.Response, erro
 	return res, nil
 }
 
-// Broken returns the Failure of an opened answer of which err broke the reading.
+// Broken returns the Failure for an error of reading an opened response.
 func (c *Client) Broken(ctx context.Context, err error) error { return c.broken(ctx, ctx, err) }
 
-// Read takes the rest of an opened answer.
+// Read reads the rest of an opened response.
 func (c *Client) Read(ctx context.Context, res *http.Response) ([]byte, error) {
 	return c.read(ctx, ctx, res)
 }
@@ -109,14 +109,14 @@ func (c *Client) read(ctx, limited context.Context, res *http.Response) ([]byte,
 	return raw, nil
 }
 
-// refused reads an answer that is no success, whose status counts even where its body breaks off. After a status of 500
-// or more the connection is not used again: some servers drop it without a word.
+// refused reads an error response. Its status counts even if its body breaks off. After a status of 500 or more the
+// connection is not used again, because some servers drop it silently.
 func (c *Client) refused(ctx, limited context.Context, res *http.Response) error {
 	raw, err := readAll(res.Body, refusalLimit, res.ContentLength)
 	if err != nil && limited.Err() != nil {
 		return c.broken(ctx, limited, err)
 	}
-	if err != nil { // what is read may end within a credential
+	if err != nil { // the part read may end within a credential
 		raw = c.secrets.WithoutHalf(raw)
 	}
 	if res.StatusCode >= http.StatusInternalServerError {
@@ -125,15 +125,15 @@ func (c *Client) refused(ctx, limited context.Context, res *http.Response) error
 	return &Failure{Kind: Refused, Status: res.StatusCode, Header: res.Header, Body: raw}
 }
 
-// readAll reads up to limit bytes, and ErrTooLong if there are more; expect is how many are announced, below 0 for
-// unknown, and not believed beyond a megabyte. An answer of the announced length has no room after it: what is logged
-// of a run refers to its answers.
+// readAll reads up to limit bytes and returns ErrTooLong if there are more. expect is the announced number, negative if
+// unknown; more than a megabyte is not allocated in advance. A response of the announced length gets a slice without
+// spare capacity, because the log of a run refers to its responses.
 func readAll(r io.Reader, limit, expect int64) ([]byte, error) {
 	if expect < 0 {
 		expect = bytes.MinRead
 	}
 	r = io.LimitReader(r, limit+1)
-	b := make([]byte, 0, min(expect, limit, 1<<20)+1) // the byte more finds the end
+	b := make([]byte, 0, min(expect, limit, 1<<20)+1) // one byte more to find the end
 	for {
 		n, err := r.Read(b[len(b):cap(b)])
 		switch b = b[:len(b)+n]; {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// BenchmarkCall is one small POST to an agent that answers at once.
+// BenchmarkCall measures one small POST to an agent that responds at once.
 func BenchmarkCall(b *testing.B) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// Cause returns why an exchange came to no answer, as what follows "cannot be reached: ", and what to look at where
-// that is known. It has neither the URL nor secrets in it; "" where the cause is none of those that have a name.
+// Cause returns why an exchange got no response, as text to follow "cannot be reached: ", with advice if there is any.
+// It contains neither the URL nor secrets. It returns "" for an unknown cause.
 func (f *Failure) Cause() string { return CauseOf(f.Err) }
 
 // CauseOf is Failure.Cause for an error of net/http.
@@ -27,8 +27,7 @@ func CauseOf(err error) string {
 	return ""
 }
 
-// causes are tried in this order: what a proxy or TLS has to say comes before what the network says of the same
-// failure.
+// causes are tried in this order: errors of a proxy or TLS come before the network's error for the same failure.
 var causes = []struct {
 	is   func(error) bool
 	says string
@@ -67,17 +66,17 @@ func anError[E error](err error) bool {
 	return errors.As(err, &found)
 }
 
-// saying knows errors by their text: net/http gives them no type.
+// saying matches errors by their text because net/http has no type for them.
 func saying(part string) func(error) bool {
 	return func(err error) bool { return strings.Contains(err.Error(), part) }
 }
 
-// noTLS: net/http has a text for answers of HTTP, unless the connection is one of ours.
+// noTLS also matches net/http's text for HTTP responses, which it uses unless the connection is one of ours.
 func noTLS(err error) bool {
 	return anError[tls.RecordHeaderError](err) || strings.Contains(err.Error(), "server gave HTTP response to HTTPS client")
 }
 
-// speaksTLS knows the alert record (RFC 8446 section 5.1) that a server of TLS answers plain HTTP with.
+// speaksTLS matches the alert record (RFC 8446 section 5.1) with which a TLS server responds to plain HTTP.
 func speaksTLS(err error) bool {
 	return strings.Contains(err.Error(), `malformed HTTP response "\x15\x03`)
 }

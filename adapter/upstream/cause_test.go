@@ -21,7 +21,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/upstream"
 )
 
-// certified is a server of TLS whose certificate, valid until then, no authority has signed but itself.
+// certified is a TLS server with a self-signed certificate that is valid until the given time.
 func certified(t *testing.T, until time.Time) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -19,26 +19,26 @@ import (
 
 const (
 	readIdle = 30 * time.Second
-	// writeIdle is how long a connection is kept for calls that change something: an agent that closes it at the same
-	// moment would leave it open whether it got the call. No known server closes an unused connection sooner than after
-	// two seconds.
+	// writeIdle is how long a connection is kept for calls that change something: if an agent closes it at the same
+	// moment, it is unknown whether it got the call. All known servers keep an unused connection for at least two
+	// seconds.
 	writeIdle = time.Second
 	jsonType  = "application/json"
 )
 
-// Options are what the dialects of agents differ in.
+// Options contain the differences between the dialects of agents.
 type Options struct {
-	// Root is the URL that the paths of calls are appended to.
+	// Root is the URL to which the paths of calls are appended.
 	Root string
-	// Limit is the longest answer in bytes.
+	// Limit is the maximum length of a response in bytes.
 	Limit int64
-	// Later: an agent that answers 429, or 503 with Retry-After, to a call that changes something has done nothing of
-	// it, so it is sent again.
+	// Later is set if an agent that responds to a changing call with 429, or 503 with Retry-After, has done nothing, so
+	// that the call is retried.
 	Later bool
 }
 
-// Client calls one agent. Its errors are a *Failure each. No redirect is followed and no cookie kept: the configured
-// headers never leave for another host. Safe for concurrent use.
+// Client calls one agent. All its errors are of type *Failure. It follows no redirects and keeps no cookies, so that
+// the configured headers are never sent to another host. Safe for concurrent use.
 type Client struct {
 	opt     Options
 	agent   string
@@ -80,13 +80,13 @@ func newResty(up adapter.Upstream, secrets credential.Set, idle time.Duration) *
 	return c
 }
 
-// CloseIdle closes the connections that no call is using.
+// CloseIdle closes unused connections.
 func (c *Client) CloseIdle() {
 	c.reads.GetClient().CloseIdleConnections()
 	c.writes.GetClient().CloseIdleConnections()
 }
 
-// Stream is a request body that is read once, of a known size.
+// Stream is a request body of known size that can be read only once.
 type Stream struct {
 	io.Reader
 	Size int64
@@ -94,8 +94,8 @@ type Stream struct {
 
 type streamKey struct{}
 
-// setBody gives a request its streamed body, or none. resty would read a streamed body into memory, and turn an empty
-// one into one of unknown length.
+// setBody sets a request's streamed body, or none. resty would read a streamed body into memory, and turn an empty one
+// into one of unknown length.
 func setBody(r *http.Request) {
 	if s, ok := r.Context().Value(streamKey{}).(*Stream); ok {
 		r.Body, r.ContentLength, r.GetBody = io.NopCloser(s.Reader), s.Size, nil
@@ -104,18 +104,19 @@ func setBody(r *http.Request) {
 	}
 }
 
-// Call is what an agent is asked.
+// Call is a request to an agent.
 type Call struct {
 	Method    string
-	Path      string // below Options.Root, with its query
-	Operation string // for the metrics; "": OpRead or OpWrite
-	Asks      bool   // it changes nothing, although its method is not GET
-	Accept    string // "": JSON
+	Path      string // relative to Options.Root, with its query
+	Operation string // for the metrics; default: OpRead or OpWrite
+	Asks      bool   // it changes nothing although its method is not GET
+	Accept    string // default: JSON
 	Header    map[string]string
-	Type      string          // of the body; "": not said
-	Body      *rawjson.Pieces // nil: none
-	Stream    *Stream         // in the place of Body; sent once
-	// Time bounds one attempt, to the end of the answer; 0: only the context does. Opened answers have none.
+	Type      string          // of the body; "" for no Content-Type
+	Body      *rawjson.Pieces // may be nil
+	Stream    *Stream         // instead of Body; never sent twice
+	// Time limits one attempt, up to the end of the response; 0: only the context does. It does not apply to opened
+	// responses.
 	Time time.Duration
 }
 
@@ -134,7 +135,7 @@ func (c *Call) operation() string {
 	return OpWrite
 }
 
-// pool has the connections that a call may use.
+// pool returns the client with the connections for a call.
 func (c *Client) pool(call *Call) *resty.Client {
 	if call.asks() {
 		return c.reads
@@ -142,7 +143,7 @@ func (c *Client) pool(call *Call) *resty.Client {
 	return c.writes
 }
 
-// send makes one exchange. The answer may be of any status.
+// send makes one exchange. The response may have any status.
 func (c *Client) send(ctx context.Context, call *Call) (*http.Response, error) {
 	ctx = context.WithValue(ctx, operationKey{}, call.operation())
 	req := c.pool(call).R().SetHeader("Accept", cmp.Or(call.Accept, jsonType)).SetHeaders(call.Header)
@@ -159,7 +160,7 @@ func (c *Client) send(ctx context.Context, call *Call) (*http.Response, error) {
 	hit(call, failpoint.AgentAsked)
 	res, err := req.SetContext(ctx).Execute(call.Method, c.opt.Root+call.Path)
 	if err != nil {
-		endSpan(ctx, 0, outcomeUnsent) // where no exchange has ended it
+		endSpan(ctx, 0, outcomeUnsent) // if no exchange has ended it
 		if res != nil && res.RawResponse != nil {
 			_ = res.RawResponse.Body.Close()
 		}
@@ -168,15 +169,15 @@ func (c *Client) send(ctx context.Context, call *Call) (*http.Response, error) {
 	return res.RawResponse, nil
 }
 
-// hit is a fail point of calls that may change something.
+// hit triggers a fail point for calls that may change something.
 func hit(call *Call, at failpoint.Point) {
 	if call.Method != http.MethodGet {
 		failpoint.Hit(at)
 	}
 }
 
-// Redact takes credentials out of what the agent said, for a message or a log (credential.Set.Hide).
+// Redact removes credentials from text of the agent for a message or a log (credential.Set.Hide).
 func (c *Client) Redact(text string) string { return c.secrets.Hide(text) }
 
-// Excerpt returns the beginning of what the agent said, for a message or a log (credential.Set.Excerpt).
+// Excerpt returns the beginning of text of the agent for a message or a log (credential.Set.Excerpt).
 func (c *Client) Excerpt(text string, most int) string { return c.secrets.Excerpt(text, most) }

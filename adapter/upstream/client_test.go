@@ -23,7 +23,7 @@ import (
 
 const secret = "canary-7f3a91c2"
 
-// clientOf calls an agent at a URL, with a secret in its headers.
+// clientOf returns a client of the agent at a URL, with a secret in its headers.
 func clientOf(t *testing.T, root string, change ...func(*adapter.Upstream, *upstream.Options)) *upstream.Client {
 	t.Helper()
 	up := adapter.Upstream{Name: "agent", Config: config.Agent{URL: root, Headers: map[string]config.Secret{"Authorization": "Bearer " + secret}}}
@@ -38,13 +38,13 @@ func clientOf(t *testing.T, root string, change ...func(*adapter.Upstream, *upst
 
 func later(_ *adapter.Upstream, opt *upstream.Options) { opt.Later = true }
 
-// nowhere is a URL at which nothing listens.
+// nowhere returns a URL where nothing listens.
 func nowhere(t *testing.T) string {
 	t.Helper()
 	return "http://" + adaptertest.Nowhere(t)
 }
 
-// calls has what the metrics are told.
+// calls records the calls reported to the metrics.
 type calls struct {
 	mu  sync.Mutex
 	all []string
@@ -65,14 +65,14 @@ func (m *calls) list() []string {
 	return slices.Clone(m.all)
 }
 
-// faults are agents that fail in one way each, and what is made of it.
+// faults are agents that fail in one way each, with the expected results.
 var faults = map[string]struct {
 	script           func(w *wire, n int64)
 	kind             upstream.Kind
 	status           int
 	slow             bool
 	outcome          string
-	asked, told, due int // how often a question is sent, a change, and a change to an agent that is taken at its word (Later)
+	asked, told, due int // how often a read is sent, a change, and a change to an agent with Later
 }{
 	"breaks off before the answer": {kind: upstream.Broken, outcome: "broken", asked: 3, told: 1, due: 1,
 		script: func(w *wire, _ int64) { _, _ = w.request() }},
@@ -104,7 +104,7 @@ var faults = map[string]struct {
 	"refuses at great length": {kind: upstream.Refused, status: 400, outcome: "refused", asked: 1, told: 1, due: 1, script: saying("400 No", "", strings.Repeat("x", 1<<20))},
 }
 
-// saying answers each request alike.
+// saying responds to every request alike.
 func saying(status, header, body string) func(w *wire, n int64) {
 	return func(w *wire, _ int64) {
 		for _, ok := w.request(); ok; _, ok = w.request() {
@@ -113,8 +113,8 @@ func saying(status, header, body string) func(w *wire, n int64) {
 	}
 }
 
-// TestFailures: each failure has its kind, is sent again only where nothing was done or nothing is changed, and every
-// attempt is counted.
+// TestFailures checks the kind of each failure, that a call is only repeated if nothing was done or nothing is changed,
+// and that every attempt is counted.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for name, f := range faults {
@@ -156,7 +156,7 @@ func TestFailures(t *testing.T) {
 					t.Fatalf("%+v, %v", got, err)
 				}
 				if f.kind == upstream.Refused && (upstream.Status(err) != f.status || len(got.Body) > 64<<10) {
-					t.Errorf("status %d, %d bytes of it", upstream.Status(err), len(got.Body))
+					t.Errorf("status %d with %d bytes of the body", upstream.Status(err), len(got.Body))
 				}
 				attempts := meter.list()
 				for _, line := range attempts {
@@ -164,7 +164,7 @@ func TestFailures(t *testing.T) {
 						t.Errorf("counted as %q, want %s %s", line, c.op, f.outcome)
 					}
 				}
-				// net/http repeats a GET on a fresh connection below an attempt.
+				// net/http repeats a GET on a new connection within an attempt.
 				if len(attempts) != c.want {
 					t.Errorf("%d attempts, want %d", len(attempts), c.want)
 				}
@@ -173,7 +173,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// Nothing was sent where there is no connection, so every call is made again.
+// Without a connection nothing was sent, so every call is repeated.
 func TestNotReached(t *testing.T) {
 	t.Parallel()
 	plain := httptest.NewServer(nil)
@@ -193,7 +193,7 @@ func TestNotReached(t *testing.T) {
 	}
 }
 
-// A call that its caller gives up is stopped, for the caller's reason, and not made again.
+// A call whose caller gives up is stopped with the caller's reason, and not repeated.
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	why := errors.New("cancelled")
@@ -226,7 +226,7 @@ func TestNoSecretInAFailure(t *testing.T) {
 	const password = "pass-5d81"
 	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, pass, ok := r.BasicAuth(); ok {
-			t.Errorf("%s:%s came in the place of the configured header", user, pass)
+			t.Errorf("%s:%s was sent instead of the configured header", user, pass)
 		}
 		w.WriteHeader(http.StatusBadRequest)
 		fmt.Fprint(w, r.Header)
@@ -251,7 +251,7 @@ func TestNoSecretInAFailure(t *testing.T) {
 	}
 }
 
-// Neither a redirect nor a cookie has a call go elsewhere or say more.
+// A redirect or a cookie changes neither the target nor the content of a call.
 func TestNoRedirectAndNoCookie(t *testing.T) {
 	t.Parallel()
 	var elsewhere atomic.Int64
@@ -277,7 +277,7 @@ func TestNoRedirectAndNoCookie(t *testing.T) {
 	}
 }
 
-// What a call says: its path below the root, the headers of the agent, its own, and a body of known length.
+// A call sends its path below the root, the agent's headers, its own, and a body of known length.
 func TestWhatACallSays(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -305,12 +305,12 @@ func TestWhatACallSays(t *testing.T) {
 			t.Fatal(err)
 		}
 		if string(ans.Body) != c.want {
-			t.Errorf("said %s\nwant %s", ans.Body, c.want)
+			t.Errorf("sent %s\nwant %s", ans.Body, c.want)
 		}
 	}
 }
 
-// After an error of the agent no older connection is used: some servers drop them.
+// After an error response the connections are not used again, because some servers drop them.
 func TestNoConnectionAfterAnError(t *testing.T) {
 	t.Parallel()
 	p := listen(t, saying("500 Oh", "", "oh"))
@@ -323,7 +323,7 @@ func TestNoConnectionAfterAnError(t *testing.T) {
 	}
 }
 
-// The time of a stream is all the time that it was open.
+// The duration of a stream is the whole time that it was open.
 func TestAnOpenedAnswerIsCountedWhenItEnds(t *testing.T) {
 	t.Parallel()
 	more := make(chan struct{})

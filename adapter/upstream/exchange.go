@@ -11,9 +11,9 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 )
 
-// exchanger is a transport that writes once what may change something, under the permit of the request's context
-// (adapter.WithPermit), and counts every exchange when its answer ends: it was read to its end, broke, or was closed.
-// What is refused is not sent, and the error is the permit's.
+// exchanger is a transport that writes changing calls once, under the permit of the request's context
+// (adapter.WithPermit), and counts every exchange when its response has ended: read completely, broken off, or closed.
+// A refused call is not sent and returns the permit's error.
 type exchanger struct {
 	meter adapter.Meter // may be nil
 	agent string
@@ -42,8 +42,8 @@ func (x *exchanger) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// permitFor asks for the permit of a request before a connection is looked for. It is nil where there is none to ask
-// for again.
+// permitFor checks the permit of a request before it needs a connection. It returns nil if there is no permit to check
+// again.
 func permitFor(req *http.Request) (adapter.Permit, error) {
 	may := adapter.PermitOf(req.Context())
 	if may == nil || !changes(req) {
@@ -63,16 +63,16 @@ func (x *exchanger) CloseIdleConnections() {
 	}
 }
 
-// exchange is one call, and the body of its answer. Close may be called beside Read.
+// exchange is one call and the body of its response. Close may be called concurrently with Read.
 type exchange struct {
 	x         *exchanger
-	ctx       context.Context // of the caller
+	ctx       context.Context // the caller's
 	done      context.CancelCauseFunc
 	operation string
 	begun     time.Time
 	answer    io.ReadCloser
-	outcome   string // if the answer is whole
-	status    int    // 0: there was no answer
+	outcome   string // if the response is complete
+	status    int    // 0 if there was no response
 	ended     sync.Once
 }
 

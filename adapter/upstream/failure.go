@@ -12,31 +12,31 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// Kind says what a failed call may have done.
+// Kind is the kind of a failure. It determines what the failed call may have done.
 type Kind int
 
 const (
-	// NotReached: no connection was made, so the agent has seen nothing of the call.
+	// NotReached: no connection was made, so the agent has not received any of the call.
 	NotReached Kind = iota + 1
-	// Broken: the call was sent, or may have been, and no whole answer came. The agent may have acted.
+	// Broken: the call was or may have been sent, but no complete response was received. The agent may have acted.
 	Broken
 	// Refused: a status outside 2xx.
 	Refused
-	// BadAnswer: a success that cannot be used.
+	// BadAnswer: a success response that cannot be used.
 	BadAnswer
-	// Stopped: the caller's context ended, for another reason than its deadline. The agent may have acted.
+	// Stopped: the caller's context ended for another reason than its deadline. The agent may have acted.
 	Stopped
 )
 
-// Failure is why a call did not succeed. Its text has neither the URL nor secrets in it; Body has what the agent sent,
-// to be shown through Client.Refusal or Client.Redact.
+// Failure is the error of a call. Its text contains neither the URL nor secrets. Body contains what the agent sent and
+// may only be shown through Client.Refusal or Client.Redact.
 type Failure struct {
 	Kind   Kind
-	Slow   bool        // Broken: Call.Time, or the context's, was over
+	Slow   bool        // Broken: Call.Time or the context's deadline has passed
 	Status int         // Refused, BadAnswer
 	Header http.Header // Refused, BadAnswer
 	Body   []byte      // Refused: its first 64 KiB
-	Err    error       // what the network or the context said; nil where the agent answered
+	Err    error       // of the network or the context; nil if the agent responded
 }
 
 func (f *Failure) Error() string {
@@ -51,18 +51,18 @@ func (f *Failure) Error() string {
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// RetryAfter returns what the header of that name says, in both of its forms (RFC 9110, section 10.2.3); 0 when there
-// is none.
+// RetryAfter returns the value of the header Retry-After, in either of its forms (RFC 9110, section 10.2.3), or 0 if
+// there is none.
 func (f *Failure) RetryAfter() time.Duration {
 	return pause.RetryAfter(f.Header.Get("Retry-After"))
 }
 
-// later reports whether the agent says to come again: it has done nothing.
+// later reports whether the agent requested a retry, which means that it has done nothing.
 func (f *Failure) later() bool {
 	return f.Kind == Refused && (f.Status == http.StatusTooManyRequests || f.Status == http.StatusServiceUnavailable && f.RetryAfter() > 0)
 }
 
-// Of finds the failure in an error; nil if there is none.
+// Of finds the Failure in an error. It returns nil if there is none.
 func Of(err error) *Failure {
 	var f *Failure
 	errors.As(err, &f)
@@ -75,8 +75,8 @@ func Is(err error, kind Kind) bool {
 	return f != nil && f.Kind == kind
 }
 
-// Unwilling reports whether an answer of that status tells nothing of what there is at its path: the server wants other
-// credentials, leads elsewhere, or cannot answer now.
+// Unwilling reports whether a response status gives no information about the path: the server wants other credentials,
+// redirects, or cannot respond now.
 func Unwilling(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusTooManyRequests:
@@ -85,7 +85,7 @@ func Unwilling(status int) bool {
 	return status/100 == 3 || status/100 == 5
 }
 
-// Status returns the status of a refusal, 0 for anything else.
+// Status returns the status of an error response, or 0 for any other error.
 func Status(err error) int {
 	if f := Of(err); f != nil && f.Kind == Refused {
 		return f.Status
@@ -93,28 +93,27 @@ func Status(err error) int {
 	return 0
 }
 
-// Untouched reports whether the agent has certainly not acted on a call: it was not reached, or said to come again
-// later.
+// Untouched reports whether the agent has certainly not acted on a call: it was not reached, or requested a retry.
 func Untouched(err error) bool {
 	f := Of(err)
 	return f != nil && (f.Kind == NotReached || f.later())
 }
 
-// MayHaveActed reports whether the agent may have acted on a call that came to no answer of its own. What became of
-// such a call is asked, and it is not made again unless doing it twice is the same: its exchange broke or was stopped,
-// or a gateway that has passed it on, or may have, answered in the agent's place (unanswered). Every other status is
-// the agent's word, as HTTP has it: the call failed (500), is not taken now (503; RFC 9110, section 15.6.4), or did not
-// come whole (408; section 15.5.9). A gateway that says 503 of an agent which it had reached is believed: its answer
-// cannot be told from that of an agent that is overloaded.
+// MayHaveActed reports whether the agent may have acted on a call without its own response: the exchange broke or was
+// stopped, or a gateway that has or may have passed the call on responded in the agent's place (unanswered). The caller
+// must find out the effect of such a call, and may only repeat it if that is harmless. Every other status counts as the
+// agent's own, as in HTTP: the call failed (500), is not accepted now (503; RFC 9110, section 15.6.4), or was not
+// received completely (408; section 15.5.9). A 503 of a gateway that had reached the agent cannot be distinguished from
+// that of an overloaded agent.
 func MayHaveActed(err error) bool {
 	return Is(err, Broken) || Is(err, Stopped) || unanswered(Status(err))
 }
 
-// unanswered reports whether a status is that of a gateway which may have passed the call on and had no answer from the
-// agent, or none that it understood: 502 and 504 (RFC 9110, sections 15.6.3 and 15.6.5), and Cloudflare's 520 (an
-// answer that it does not understand), 522 (the agent did not confirm the call) and 524 (no answer in time). With 521,
-// 523, 525 and 526 Cloudflare says that it had no connection to the agent. 499 stands in a gateway's log, for a client
-// that has left.
+// unanswered reports whether a status is that of a gateway that may have passed the call on and got no response from
+// the agent, or none that it understood: 502 and 504 (RFC 9110, sections 15.6.3 and 15.6.5), and Cloudflare's 520 (a
+// response that it does not understand), 522 (the agent did not confirm the call) and 524 (no response in time). 521,
+// 523, 525 and 526 mean that Cloudflare had no connection to the agent. 499 only appears in a gateway's log, for a
+// client that has disconnected.
 func unanswered(status int) bool {
 	switch status {
 	case http.StatusBadGateway, http.StatusGatewayTimeout, 520, 522, 524:
@@ -123,8 +122,7 @@ func unanswered(status int) bool {
 	return false
 }
 
-// broken classifies an exchange that came to no answer, or to half of one. ctx is the caller's, limited the one of the
-// attempt.
+// broken classifies an exchange without a complete response. ctx is the caller's context, limited that of the attempt.
 func (c *Client) broken(ctx, limited context.Context, err error) error {
 	f := &Failure{Kind: Broken, Err: c.hide(err)}
 	switch cause := context.Cause(ctx); {
@@ -138,7 +136,7 @@ func (c *Client) broken(ctx, limited context.Context, err error) error {
 	return f
 }
 
-// hidden is an error whose text has no secrets, and not the URL, which may hold some.
+// hidden is an error whose text contains neither secrets nor the URL, which may hold some.
 type hidden struct {
 	text string
 	err  error
@@ -155,7 +153,7 @@ func (c *Client) hide(err error) error {
 	return &hidden{c.Redact(err.Error()), err}
 }
 
-// Reason returns the innermost text of what the network said: the outer ones repeat the address.
+// Reason returns the innermost text of a network error, because the outer ones repeat the address.
 func (f *Failure) Reason() string {
 	var op *net.OpError
 	if errors.As(f.Err, &op) && op.Err != nil {

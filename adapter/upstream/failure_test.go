@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/adapter/upstream"
 )
 
-// TestMayHaveActed: which failures leave open whether the agent acted, and which say that it did not. Most statuses do
-// neither: the agent says itself what became of the call.
+// TestMayHaveActed checks which failures leave open whether the agent acted, and which mean that it did not. Most
+// statuses do neither, because the agent itself reports the result of the call.
 func TestMayHaveActed(t *testing.T) {
 	t.Parallel()
 	kind := func(k upstream.Kind) *upstream.Failure {
@@ -27,7 +27,7 @@ func TestMayHaveActed(t *testing.T) {
 		"a bad success": {kind(upstream.BadAnswer), false, false},
 	} {
 		if acted, nothing := upstream.MayHaveActed(c.err), upstream.Untouched(c.err); acted != c.acted || nothing != c.nothing {
-			t.Errorf("%s: may have acted: %t, has certainly not: %t", name, acted, nothing)
+			t.Errorf("%s: may have acted: %t, untouched: %t", name, acted, nothing)
 		}
 	}
 	for status := 300; status < 600; status++ {
@@ -35,7 +35,7 @@ func TestMayHaveActed(t *testing.T) {
 		for _, header := range []http.Header{nil, {"Retry-After": {"1"}}} {
 			err := fmt.Errorf("wrapped: %w", &upstream.Failure{Kind: upstream.Refused, Status: status, Header: header})
 			if acted := upstream.MayHaveActed(err); acted != want || acted && upstream.Untouched(err) {
-				t.Errorf("%d %v: may have acted: %t, has certainly not: %t", status, header, acted, upstream.Untouched(err))
+				t.Errorf("%d %v: may have acted: %t, untouched: %t", status, header, acted, upstream.Untouched(err))
 			}
 		}
 	}

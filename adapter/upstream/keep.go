@@ -12,10 +12,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/credential"
 )
 
-// keptBody is how much of a body is kept of a call (adapter.AgentCall): its first bytes.
+// keptBody is how many of the first bytes of a body are kept (adapter.AgentCall).
 const keptBody = 64 << 10
 
-// keeper has the calls of runs kept where their context asks for it (adapter.WithCallKeeper).
+// keeper keeps the calls of runs if their context requests it (adapter.WithCallKeeper).
 type keeper struct {
 	secrets credential.Set
 	next    http.RoundTripper
@@ -44,13 +44,13 @@ func (k *keeper) CloseIdleConnections() {
 	}
 }
 
-// openCall is one that is under way, and the body of its answer. Close may be called beside Read.
+// openCall is an unfinished call and the body of its response. Close may be called concurrently with Read.
 type openCall struct {
 	keptCall
 	to       adapter.CallKeeper
 	keeps    bool
-	target   *url.URL    // this and the headers are the call's own: nothing changes them after it
-	request  http.Header // what was asked with
+	target   *url.URL    // these are the call's own and never modified after it
+	request  http.Header // header of the request
 	answer   http.Header
 	sent     first
 	received first
@@ -58,7 +58,7 @@ type openCall struct {
 	ended    sync.Once
 }
 
-// noteRequest notes what is asked. The request that is returned notes its body while it is sent.
+// noteRequest records the request. The returned request records its body while it is sent.
 func (c *openCall) noteRequest(req *http.Request) *http.Request {
 	c.at = time.Now()
 	if !c.keeps {
@@ -115,9 +115,9 @@ func (c *openCall) handOver(err error) {
 	})
 }
 
-// keptCall is one that has ended, as it was on the wire: most are never looked at, so that secrets are taken out when
-// one is (adapter.EndedCall). A run at work may have many: its headers are text, which takes a third of the memory of
-// maps.
+// keptCall is a finished call as it was sent. Secrets are only removed when it is shown (adapter.EndedCall), because
+// most calls never are. An active run may have many, so the headers are kept as text, which takes a third of the memory
+// of maps.
 type keptCall struct {
 	secrets credential.Set
 	at      time.Time
@@ -149,7 +149,7 @@ func (c *keptCall) Shown() adapter.AgentCall {
 	return shown
 }
 
-// telling is a body that is kept while it is sent.
+// telling is a body that is recorded while it is sent.
 type telling struct {
 	io.ReadCloser
 	to *first
@@ -161,8 +161,8 @@ func (t *telling) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// first are the first bytes of a body. Safe for concurrent use: a transport may read a body on when its answer is
-// there.
+// first holds the first bytes of a body. Safe for concurrent use, because a transport may still read the body after the
+// response has arrived.
 type first struct {
 	room func(n int) int
 
@@ -185,7 +185,7 @@ func (f *first) add(p []byte) {
 	f.raw = append(f.raw, p[:got]...)
 }
 
-// stop returns what was kept, and the size of the body so far. What comes later is of no call that is kept.
+// stop returns the kept bytes and the size of the body so far. Later bytes are ignored.
 func (f *first) stop() ([]byte, int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -194,7 +194,7 @@ func (f *first) stop() ([]byte, int64) {
 	return kept, f.size
 }
 
-// part is one half of a call as it may be shown. kept is not changed.
+// part returns one half of a call as it may be shown. It does not modify kept.
 func part(s credential.Set, h headerLines, kept []byte, size int64) adapter.CallPart {
 	p := adapter.CallPart{Header: h.shown(s), Size: size}
 	cut := size > int64(len(kept))

@@ -11,17 +11,17 @@ import (
 	"github.com/apbridge/apbridge/mapping/credential"
 )
 
-// shownHeaders are those whose values are kept. Of all others only the names are: what a header holds that is not known
-// may grant access.
+// shownHeaders are the headers whose values are kept. Of all others only the names are kept, because the value of an
+// unknown header may grant access.
 var shownHeaders = []string{
 	"Accept", "Accept-Encoding", "Allow", "Cache-Control", "Cdn-Loop", "Connection", "Content-Disposition", "Content-Encoding", "Content-Length",
 	"Content-Location", "Content-Type", "Date", "Etag", "Idempotency-Key", "Last-Event-Id", "Last-Modified", "Location", "Retry-After", "Server",
 	"Traceparent", "Transfer-Encoding", "User-Agent", "Vary", "X-Request-Id",
 }
 
-// headerLines are the header of a kept call, a line for each field by name: the name, and after a colon its value where
-// that may be shown. No value has a line break (RFC 9110, section 5.5). The calls of a run, and of other runs of the
-// agent, are alike in most of it: each text is in memory once.
+// headerLines is the header of a kept call, with one line per field, sorted by name: the name and, if the value may be
+// shown, a colon and the value. Values contain no line breaks (RFC 9110, section 5.5). The headers of an agent's calls
+// are mostly equal, so each text is in memory only once.
 type headerLines struct{ text unique.Handle[string] }
 
 func linesOf(h http.Header) headerLines {
@@ -39,7 +39,7 @@ func linesOf(h http.Header) headerLines {
 	return headerLines{unique.Make(string(lines))}
 }
 
-// shown are the fields by name, without what could grant access.
+// shown returns the fields by name, without values that could grant access.
 func (h headerLines) shown(s credential.Set) map[string]string {
 	fields := map[string]string{}
 	for line := range strings.Lines(h.text.Value()) {
@@ -52,7 +52,7 @@ func (h headerLines) shown(s credential.Set) map[string]string {
 	return fields
 }
 
-// shownURL is the target of a call, without the user's name and password. It is in memory once, as headers are.
+// shownURL returns the target of a call without the user name and password. Like headers, it is in memory only once.
 func shownURL(u *url.URL) unique.Handle[string] {
 	if u == nil {
 		return unique.Make("")

@@ -15,7 +15,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// keptCalls keeps all that it is given, as far as there is room.
+// keptCalls keeps all calls as long as there is room.
 type keptCalls struct {
 	room int
 
@@ -46,7 +46,7 @@ func (k *keptCalls) End(c adapter.EndedCall) {
 	k.calls = append(k.calls, c.Shown())
 }
 
-// TestCallsAreKept: with what was sent and received, cut where they are long, and without what lets one in.
+// TestCallsAreKept checks that calls are kept with both bodies, truncated if they are long, and without credentials.
 func TestCallsAreKept(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -57,7 +57,7 @@ func TestCallsAreKept(t *testing.T) {
 		case "/echo":
 			fmt.Fprintf(w, `{"you_said":%q,"key":%q}`, r.URL.Query().Get("key"), r.Header.Get("Authorization"))
 		case "/long":
-			// The secret lies across the place where the body is cut.
+			// The secret spans the position where the body is truncated.
 			_, _ = w.Write([]byte(strings.Repeat("x", 64<<10-len(secret)/2) + secret + strings.Repeat("y", 1000)))
 		default:
 			w.WriteHeader(http.StatusTeapot)
@@ -75,8 +75,8 @@ func TestCallsAreKept(t *testing.T) {
 	_, _ = c.Do(ctx, &upstream.Call{Method: "GET", Path: "/long"})
 	_, _ = c.Do(ctx, &upstream.Call{Method: "POST", Path: "/refused"})
 	_, _ = clientOf(t, nowhere(t)).Do(ctx, &upstream.Call{Method: "POST", Path: "/x"})
-	if len(k.calls) < 4 || k.open != 0 { // a call that reached no server was tried again
-		t.Fatalf("%d calls are kept, %d are open", len(k.calls), k.open)
+	if len(k.calls) < 4 || k.open != 0 { // a call that did not reach a server was repeated
+		t.Fatalf("%d calls kept, %d open", len(k.calls), k.open)
 	}
 	echo, long, refused, lost := k.calls[0], k.calls[1], k.calls[2], k.calls[len(k.calls)-1]
 	if got := string(echo.Sent.Body) + string(echo.Received.Body); got != `{"a":"[hidden]"}{"you_said":"[hidden]","key":"Bearer [hidden]"}` && got != `{"a":"[hidden]"}{"you_said":"[hidden]","key":"[hidden]"}` {
@@ -86,13 +86,13 @@ func TestCallsAreKept(t *testing.T) {
 		t.Errorf("call %+v", echo)
 	}
 	if !long.Received.Cut() || long.Received.Size != 64<<10-int64(len(secret)/2)+int64(len(secret))+1000 || long.Received.Kept > 64<<10 {
-		t.Errorf("%d of %d bytes are kept", long.Received.Kept, long.Received.Size)
+		t.Errorf("%d of %d bytes kept", long.Received.Kept, long.Received.Size)
 	}
 	if refused.Status != http.StatusTeapot || string(refused.Received.Body) != `{"detail":"no"}` {
 		t.Errorf("refused: %+v", refused)
 	}
 	if lost.Status != 0 || lost.Error == "" {
-		t.Errorf("without an answer: %+v", lost)
+		t.Errorf("without a response: %+v", lost)
 	}
 	all, err := json.Marshal(k.calls)
 	if err != nil {
@@ -109,7 +109,8 @@ func TestCallsAreKept(t *testing.T) {
 	}
 }
 
-// TestCallsWithoutRoom: what there is no room for is counted, and the agent's answer is whole.
+// TestCallsWithoutRoom checks that bytes without room are counted, and that the caller still gets the complete
+// response.
 func TestCallsWithoutRoom(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"a":1}`) }))

@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 )
 
-// TestMain gives the process a proxy for calls by http to other hosts, and has it trust the certificate of httptest's
-// servers: both are read from the environment once.
+// TestMain sets a proxy for calls over http to other hosts, and makes the process trust the certificate of httptest's
+// servers. Both are read from the environment only once.
 func TestMain(m *testing.M) {
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "proxied ", r.URL) }))
 	secure := httptest.NewTLSServer(nil)

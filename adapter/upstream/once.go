@@ -11,24 +11,24 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 )
 
-// errTwice ends a call that net/http was about to write a second time.
+// errTwice ends a call that net/http was about to write again.
 var errTwice = errors.New("the connection broke, and the call is not sent again: the agent may have acted on it")
 
-// once sees to it that a call which may change something is written once. net/http repeats calls on another connection:
-// rightly where nothing was written to the first, which the agent may have closed long ago, but also a POST with an
-// Idempotency-Key, and over HTTP/2 whatever a server broke off with certain errors. It asks for the permit of the call,
-// too, when the connection is there, for which it may have waited a while. For one call.
+// once ensures that a changing call is written only once. net/http repeats calls on another connection: rightly if
+// nothing was written to the first, which the agent may have closed long ago, but also a POST with an Idempotency-Key
+// and, over HTTP/2, any call that a server aborted with certain errors. once also checks the call's permit when it gets
+// its connection, for which it may have waited. It is used for one call.
 type once struct {
 	refuse  context.CancelCauseFunc // ends the call's context
 	changes bool                    // the call may change something
-	permit  adapter.Permit          // nil: it needs none
+	permit  adapter.Permit          // nil: none needed
 
 	mu     sync.Mutex
-	had    bool  // a connection
-	shared bool  // the newest is one of HTTP/2, where other calls are written, too
-	used   *conn // it
-	before int64 // what had been written to it by then
-	header bool  // the call's header was written, by what net/http says
+	had    bool  // it has been given a connection
+	shared bool  // the newest connection uses HTTP/2, where other calls are written, too
+	used   *conn // the newest connection
+	before int64 // the bytes that had been written to it before
+	header bool  // net/http reported that the call's header was written
 }
 
 func (o *once) hooks() *httptrace.ClientTrace {
@@ -46,15 +46,15 @@ func (o *once) gotConn(got httptrace.GotConnInfo) {
 	o.had = true
 }
 
-// keepFrom takes the connection from a call that must not be written: over HTTP/1.1 it would be written next, whatever
-// became of its context.
+// keepFrom closes the connection of a call that must not be written, because HTTP/1.1 would write the call next even if
+// its context has ended.
 func (o *once) keepFrom(got httptrace.GotConnInfo) {
 	if !isHTTP2(got) {
 		_ = got.Conn.Close()
 	}
 }
 
-// use notes the connection that the call is written to.
+// use records the connection to which the call is written.
 func (o *once) use(got httptrace.GotConnInfo) {
 	o.shared, o.header, o.used = isHTTP2(got), false, connOf(got.Conn)
 	if o.used != nil {
@@ -62,8 +62,8 @@ func (o *once) use(got httptrace.GotConnInfo) {
 	}
 }
 
-// mustNot reports whether the call must not be written to a connection that it was given, and ends it then. HTTP/2
-// looks at the context before it writes a request.
+// mustNot reports whether the call must not be written to its new connection, and ends it in that case. HTTP/2 checks
+// the context before it writes a request.
 func (o *once) mustNot() bool {
 	if o.had && o.changes && o.sent() {
 		o.refuse(errTwice)
@@ -78,8 +78,8 @@ func (o *once) wroteHeaders() {
 	o.header = true
 }
 
-// sent reports whether some of the call may have reached the agent. HTTP/1.1 says that a header was written when it is
-// in a buffer, so there the bytes are asked.
+// sent reports whether a part of the call may have reached the agent. HTTP/1.1 reports that a header was written when
+// it is only buffered, so the written bytes are compared there.
 func (o *once) sent() bool {
 	if o.shared || o.used == nil {
 		return o.header

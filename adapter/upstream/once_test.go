@@ -17,7 +17,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// resetting is a server of HTTP/2 that breaks every call off with an error.
+// resetting is an HTTP/2 server that aborts every call with an error.
 func resetting(t *testing.T, code http2.ErrCode) (url string, seen *atomic.Int64) {
 	t.Helper()
 	with := httptest.NewTLSServer(nil)
@@ -93,7 +93,7 @@ func TestNoCallWithoutAPermit(t *testing.T) {
 	over := errors.New("the lease is over")
 	rt := transport(t, time.Minute)
 	for _, granted := range []int64{0, 1} {
-		if _, _, err := call(t, rt, http.MethodGet, srv.URL, ""); err != nil { // a connection that is there
+		if _, _, err := call(t, rt, http.MethodGet, srv.URL, ""); err != nil { // an idle connection
 			t.Fatal(err)
 		}
 		ctx, end := context.WithCancelCause(t.Context())

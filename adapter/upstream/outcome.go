@@ -8,32 +8,32 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Operations, as the metrics name what an agent was asked for.
+// Operations are the values of the metrics for the purpose of a call.
 const (
-	OpRead        = "read"        // a question that changes nothing
+	OpRead        = "read"        // changes nothing
 	OpWrite       = "write"       // any other change
 	OpCreate      = "create"      // a task
 	OpStep        = "step"        // the next step of a task
 	OpUpload      = "upload"      // a file to the agent
 	OpDownload    = "download"    // a file from the agent
-	OpRun         = "run"         // a run, its stream included
-	OpFollow      = "follow"      // the stream or the end of a run that was made before
-	OpPassthrough = "passthrough" // a client's own request, led through
+	OpRun         = "run"         // including its stream
+	OpFollow      = "follow"      // the stream or the end of an existing run
+	OpPassthrough = "passthrough" // a client's own request, passed on
 )
 
-// Outcomes, as the metrics name them.
+// Outcomes are the values of the metrics.
 const (
 	outcomeOK          = "ok"
-	outcomeUnreachable = "unreachable" // no connection: nothing was sent
-	outcomeBroken      = "broken"      // the connection broke, the agent may have acted
-	outcomeTimeout     = "timeout"     // the bridge waited as long as it may
-	outcomeStopped     = "stopped"     // the bridge wanted no more: a cancellation, a shutdown
-	outcomeRefused     = "refused"     // a status below 500 that is no success
+	outcomeUnreachable = "unreachable" // no connection; nothing was sent
+	outcomeBroken      = "broken"      // the connection broke; the agent may have acted
+	outcomeTimeout     = "timeout"     // the time limit of the bridge was reached
+	outcomeStopped     = "stopped"     // ended by the bridge: a cancellation or a shutdown
+	outcomeRefused     = "refused"     // a status outside 2xx and below 500
 	outcomeError       = "error"       // a status of 500 or more
-	outcomeUnsent      = "unsent"      // the call was not permitted, or could not be made; of spans only
+	outcomeUnsent      = "unsent"      // the call was not permitted or could not be made; only for spans
 )
 
-// operationKey is under what a request's context holds its operation.
+// operationKey is the context key of a request's operation.
 type operationKey struct{}
 
 func outcomeOf(status int) string {
@@ -46,7 +46,7 @@ func outcomeOf(status int) string {
 	return outcomeRefused
 }
 
-// failed is the outcome of an exchange that broke.
+// failed returns the outcome of an exchange that broke.
 func failed(ctx context.Context, err error) string {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, context.DeadlineExceeded), cause != nil && mapping.Classify(cause).Class == mapping.Timeout:

@@ -16,7 +16,7 @@ import (
 
 var errOver = errors.New("the lease is over")
 
-// until is a permit for so many questions, after which it ends the context.
+// until is a permit that is granted n times and then ends the context.
 func until(n int64) (context.Context, *atomic.Int64) {
 	ctx, end := context.WithCancelCause(context.Background())
 	asked := &atomic.Int64{}
@@ -84,7 +84,7 @@ func TestNothingIsSentWithoutAPermit(t *testing.T) {
 			before := gets.Load()
 			ctx, asked := until(0)
 			if err := drain(ctx, t, client, http.MethodGet, srv.URL, ""); err != nil || gets.Load() != before+1 || asked.Load() != 0 {
-				t.Errorf("a question needs no permit: %v", err)
+				t.Errorf("a GET needs no permit: %v", err)
 			}
 		})
 	}

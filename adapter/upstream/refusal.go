@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	saidMost  = 300 // characters that are shown of what an agent says about a refusal
+	saidMost  = 300 // maximum characters shown of the agent's message
 	afterMost = 40  // and of its Retry-After
 )
 
-// refusal is what a status that is no success means to an operator of the bridge.
+// refusal is the meaning of an error status for an operator of the bridge.
 type refusal struct {
 	means string
-	do    string // what to do about it; "": nothing general
-	// quiet: what the agent says is kept back. Some servers repeat the credential, or a hash of it; others have nothing
-	// to say.
+	do    string // advice; may be empty
+	// quiet suppresses the agent's message. Some servers repeat the credential, or a hash of it; others send nothing
+	// useful.
 	quiet bool
 }
 
@@ -30,7 +30,7 @@ var (
 	refusedAddress     = refusal{"redirects are not followed", "Configure the final url", true}
 )
 
-// refusalOf is the one table of these meanings, for the agents of all dialects.
+// refusalOf is the only table of these meanings, for the agents of all dialects.
 func refusalOf(status int) refusal {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
@@ -46,8 +46,8 @@ func refusalOf(status int) refusal {
 	return refusal{}
 }
 
-// Refusal returns what to say after the status of an answer that is no success: its meaning, what the agent says and
-// what to do, as in ": it is overloaded: slow down. Try again later.", or only "." It has no credentials in it.
+// Refusal returns the text to follow the status of an error response: its meaning, the agent's message and advice, as
+// in ": it is overloaded: slow down. Try again later.", or only ".". It contains no credentials.
 func (c *Client) Refusal(status int, header http.Header, body []byte) string {
 	r := refusalOf(status)
 	parts := []string{""}
@@ -69,21 +69,22 @@ func (c *Client) Refusal(status int, header http.Header, body []byte) string {
 
 var markup = regexp.MustCompile(`(?s)<(script|style|head)[^>]*>.*?</(script|style|head)>|<[^>]*>`)
 
-// words is what a body says to a person: the message of the usual shapes of JSON, the text of a page, else the whole.
+// words returns the message for a person in a body: the message in the usual shapes of JSON, the text of an HTML page,
+// or else the whole body.
 func (c *Client) words(body []byte) string {
 	said, page := string(body), ""
 	switch {
 	case rawjson.Valid(body):
 		said = message(body)
 	case strings.HasPrefix(strings.TrimSpace(said), "<"):
-		// Hidden before tags are taken out: a credential may have what looks like one.
+		// Hidden before the tags are removed, because a credential may contain what looks like a tag.
 		said, page = markup.ReplaceAllString(c.Redact(said), " "), "an HTML page, perhaps not of the agent: "
 	}
 	said = strings.TrimRight(c.Excerpt(said, saidMost), ".")
 	return strings.TrimSuffix(page+said, ": ")
 }
 
-// message is the first of the members in which servers put their complaint, else the whole.
+// message returns the first of the members that servers use for an error message, or else the whole body.
 func message(body []byte) string {
 	var of struct{ Message, Error, Detail json.RawMessage }
 	_ = json.Unmarshal(body, &of)

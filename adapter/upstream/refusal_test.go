@@ -17,7 +17,7 @@ func refusing() *upstream.Client {
 	return upstream.New(up, upstream.Options{Root: up.Config.URL})
 }
 
-// Every status is worded by what it means and what to do, whatever dialect the agent speaks.
+// The text for a status has its meaning and advice, whatever the agent's dialect.
 func TestRefusal(t *testing.T) {
 	t.Parallel()
 	c := refusing()

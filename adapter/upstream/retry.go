@@ -9,15 +9,15 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 )
 
-// Tries is how often one call is made at most.
+// Tries is the maximum number of attempts for one call.
 const Tries = 3
 
 const (
 	firstPause  = 50 * time.Millisecond
-	longestWait = 5 * time.Second // for a Retry-After, before it is spread
+	longestWait = 5 * time.Second // for a Retry-After, before jitter
 )
 
-// again reports whether a failed call may be made once more with some hope.
+// again reports whether a failed call may be repeated and may then succeed.
 func (c *Client) again(call *Call, err error) bool {
 	f := Of(err)
 	switch {
@@ -29,7 +29,7 @@ func (c *Client) again(call *Call, err error) bool {
 	return call.asks() && MayPass(err) && !f.Slow
 }
 
-// MayPass reports whether a question that failed may be answered another time.
+// MayPass reports whether a failed call that changes nothing may succeed later.
 func MayPass(err error) bool {
 	switch status := Status(err); status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
@@ -39,8 +39,8 @@ func MayPass(err error) bool {
 	}
 }
 
-// Wait returns how long to wait before a call that failed for the try-th time is made again: what the agent said, up to
-// 5 s, else a little more each time. It is spread by chance.
+// Wait returns the pause after the try-th failed attempt of a call: as requested by the agent, up to 5 s, or else a
+// little longer each time. It includes random jitter.
 func Wait(err error, try int) time.Duration {
 	if f := Of(err); f != nil && f.RetryAfter() > 0 {
 		return adapter.Jitter(min(f.RetryAfter(), longestWait))
@@ -48,13 +48,13 @@ func Wait(err error, try int) time.Duration {
 	return adapter.Jitter(time.Duration(try*try) * firstPause)
 }
 
-// unconnected is the error of a call that was given no connection.
+// unconnected is the error of a call that got no connection.
 type unconnected struct{ error }
 
 func (e unconnected) Unwrap() error { return e.error }
 
-// unreached reports whether nothing of a call was sent. Where an older connection was had first, a call is given
-// another only if nothing was written to that (see once).
+// unreached reports whether nothing of a call was sent. A call that first got an older connection only gets another one
+// if nothing was written to the first (see once).
 func unreached(err error) bool {
 	var none unconnected
 	var op *net.OpError

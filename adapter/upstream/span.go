@@ -2,11 +2,11 @@ package upstream
 
 import "context"
 
-// spanKey is under what a request's context holds the end of its span.
+// spanKey is the context key of the function that ends a request's span.
 type spanKey struct{}
 
-// traced begins the span of a call, where there is a tracer. The headers that name the request's place in its trace are
-// made of the context.
+// traced starts the span of a call if there is a tracer. The request's trace headers are made from the returned
+// context.
 func (c *Client) traced(ctx context.Context, call *Call) context.Context {
 	if c.tracer == nil {
 		return ctx

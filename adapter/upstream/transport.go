@@ -13,17 +13,16 @@ import (
 
 const (
 	dialTimeout = 10 * time.Second
-	maxHeader   = 1 << 20 // bytes of an answer's header, interim answers included
-	connBuffer  = 1 << 10 // of a connection; there may be thousands, and what is larger goes past it
+	maxHeader   = 1 << 20 // bytes of a response's header, including interim responses
+	connBuffer  = 1 << 10 // of a connection; there may be thousands, and larger data bypasses it
 	pingTime    = 15 * time.Second
-	connsFloor  = 16 // unused connections that are kept whatever the concurrency is
+	connsFloor  = 16 // minimum number of unused connections to keep, whatever the concurrency
 )
 
-// newTransport makes the calls of one agent, over HTTP/2 where the agent speaks it, by the proxy that the environment
-// names. A connection that is unused for idle is closed. A call that may change something needs its permit
-// (adapter.WithPermit) and is written once: only GET and HEAD are sent again when an older connection breaks. Every
-// call is counted, and kept where its context asks for that. How long an answer may take is for the context of the
-// call.
+// newTransport returns the transport for the calls of one agent. It uses HTTP/2 if the agent supports it, and the proxy
+// of the environment. It closes connections that were unused for idle. A changing call needs its permit
+// (adapter.WithPermit) and is written only once: only GET and HEAD are sent again if an older connection breaks. Every
+// call is counted, and kept if its context requests it. Only the context limits the time for a response.
 func newTransport(up adapter.Upstream, secrets credential.Set, idle time.Duration) http.RoundTripper {
 	conns := max(up.Config.Concurrency, connsFloor)
 	dialer := &net.Dialer{Timeout: dialTimeout}
@@ -36,7 +35,7 @@ func newTransport(up adapter.Upstream, secrets credential.Set, idle time.Duratio
 			}
 			return &conn{Conn: c}, nil
 		},
-		TLSClientConfig:        up.TLS.Clone(), // each transport adds the protocols that it speaks
+		TLSClientConfig:        up.TLS.Clone(), // each transport adds its protocols
 		TLSHandshakeTimeout:    dialTimeout,
 		MaxIdleConns:           conns,
 		MaxIdleConnsPerHost:    conns,
@@ -44,9 +43,9 @@ func newTransport(up adapter.Upstream, secrets credential.Set, idle time.Duratio
 		MaxResponseHeaderBytes: maxHeader,
 		ReadBufferSize:         connBuffer,
 		WriteBufferSize:        connBuffer,
-		DisableCompression:     true, // an agent's files are stored as they are, and a limit on bytes means these
+		DisableCompression:     true, // files are stored unchanged, and limits apply to the bytes sent
 		ForceAttemptHTTP2:      true,
-		// A connection of HTTP/2 that has died in silence would be used for call after call.
+		// A broken HTTP/2 connection without an error would otherwise be used for call after call.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: pingTime, PingTimeout: pingTime},
 	}
 	if up.Through != nil {
@@ -56,7 +55,7 @@ func newTransport(up adapter.Upstream, secrets credential.Set, idle time.Duratio
 	return &exchanger{meter: up.Meter, agent: up.Name, next: kept}
 }
 
-// conn is a connection that counts what was written to it.
+// conn is a connection that counts the bytes written to it.
 type conn struct {
 	net.Conn
 	written atomic.Int64
@@ -68,7 +67,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// connOf finds the connection below TLS; nil: it is not one of ours.
+// connOf returns the connection below TLS, or nil if it is not one of ours.
 func connOf(c net.Conn) *conn {
 	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
 		c = t.NetConn()

@@ -21,7 +21,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// peer is a server of raw bytes: each connection is served by a script.
+// peer is a server of raw bytes: a script serves each connection.
 type peer struct {
 	url   string
 	conns atomic.Int64 // accepted so far
@@ -33,7 +33,7 @@ type wire struct {
 	r *bufio.Reader
 }
 
-// request reads a whole request and returns its body; ok is false when there is none.
+// request reads a complete request and returns its body. ok is false if there is none.
 func (w *wire) request() (body string, ok bool) {
 	req, err := http.ReadRequest(w.r)
 	if err != nil {
@@ -75,7 +75,7 @@ func listen(t *testing.T, script func(w *wire, n int64)) *peer {
 	return p
 }
 
-// transport makes the calls of an agent of one test.
+// transport returns the transport for the agent of one test.
 func transport(t testing.TB, idle time.Duration) http.RoundTripper {
 	rt := upstream.NewTransport(adapter.Upstream{Name: "agent"}, nil, idle)
 	t.Cleanup(rt.(interface{ CloseIdleConnections() }).CloseIdleConnections)
@@ -106,8 +106,8 @@ func call(t *testing.T, rt http.RoundTripper, method, url, body string, header .
 
 const hi = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 
-// Answers in all the ways HTTP/1.1 has (RFC 9112, section 6) are read alike, and a connection serves as many calls as
-// the peer lets it.
+// Responses in all forms of HTTP/1.1 (RFC 9112, section 6) are read alike, and a connection serves as many calls as the
+// peer allows.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -166,7 +166,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A server may close an unused connection at any time: the next call, once this side has seen it, must not go into it.
+// A server may close an unused connection at any time. Once this side has noticed, the connection must not be used for
+// the next call.
 func TestConnectionsThatThePeerHasClosedAreNotUsed(t *testing.T) {
 	t.Parallel()
 	rt := transport(t, time.Minute)
@@ -177,7 +178,7 @@ func TestConnectionsThatThePeerHasClosedAreNotUsed(t *testing.T) {
 		}
 		if n == 1 {
 			_ = w.Conn.(*net.TCPConn).CloseWrite()
-			_, _ = io.Copy(io.Discard, w.Conn) // until the other side has closed it, too
+			_, _ = io.Copy(io.Discard, w.Conn) // until the other side has also closed it
 			close(closed)
 			return
 		}
@@ -188,11 +189,11 @@ func TestConnectionsThatThePeerHasClosedAreNotUsed(t *testing.T) {
 	}
 	<-closed
 	if _, _, err := call(t, rt, http.MethodPost, p.url, "two"); err != nil {
-		t.Errorf("a POST was lost on a connection that is closed: %v", err)
+		t.Errorf("a POST was lost on a closed connection: %v", err)
 	}
 }
 
-// A connection that breaks while it is used: what may have been acted on is not sent again, what only asks is.
+// If a connection breaks during a call, a read is sent again, but not a call on which the agent may have acted.
 func TestBrokenConnections(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -247,7 +248,7 @@ func TestNoServerThere(t *testing.T) {
 	}
 }
 
-// A call that is not wanted any more ends at once, in the header and in the body.
+// A cancelled call ends at once, while waiting for the header and while reading the body.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]string{"waiting": "", "reading": "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi"} {
@@ -283,7 +284,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// A caller that has left before the call does not make it: its outcome could not be told.
+// A call whose caller has already left is not made, because nobody would learn its result.
 func TestNothingIsSentForAClientThatLeft(t *testing.T) {
 	t.Parallel()
 	rt := transport(t, time.Minute)
@@ -298,7 +299,7 @@ func TestNothingIsSentForAClientThatLeft(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
 	for range 20 {
-		if _, _, err := call(t, rt, http.MethodPost, p.url, "x"); err != nil { // there is a connection
+		if _, _, err := call(t, rt, http.MethodPost, p.url, "x"); err != nil { // opens a connection
 			t.Fatal(err)
 		}
 		req, _ := http.NewRequestWithContext(ctx, http.MethodPost, p.url, strings.NewReader("y"))
@@ -311,7 +312,7 @@ func TestNothingIsSentForAClientThatLeft(t *testing.T) {
 	}
 }
 
-// A header that cannot be said as it is is refused, and not said in another way.
+// A header that cannot be sent unchanged is refused and not sent in another form.
 func TestInvalidHeaders(t *testing.T) {
 	t.Parallel()
 	rt := transport(t, time.Minute)
@@ -321,7 +322,7 @@ func TestInvalidHeaders(t *testing.T) {
 		req.Header[name] = []string{value}
 		if res, err := rt.RoundTrip(req); err == nil {
 			res.Body.Close()
-			t.Errorf("%q: %q was said", name, value)
+			t.Errorf("%q: %q was sent", name, value)
 		}
 	}
 	if n := p.conns.Load(); n != 0 {
@@ -341,7 +342,7 @@ func TestTimeOut(t *testing.T) {
 	}
 }
 
-// A body may be closed from outside while a reader waits for more of it.
+// A body may be closed while a reader waits for more of it.
 func TestBodyClosedBesideARead(t *testing.T) {
 	t.Parallel()
 	rt := transport(t, time.Minute)
@@ -370,7 +371,7 @@ func TestBodyClosedBesideARead(t *testing.T) {
 	}
 }
 
-// An answer that was not read to its end takes its connection with it.
+// A response that was not read to its end closes its connection.
 func TestUnreadAnswersAreGivenUp(t *testing.T) {
 	t.Parallel()
 	rt := transport(t, time.Minute)
@@ -390,7 +391,7 @@ func TestUnreadAnswersAreGivenUp(t *testing.T) {
 	<-gone
 }
 
-// The proxy of the environment is asked for agents elsewhere.
+// The proxy of the environment is used for agents on other hosts.
 func TestProxyOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	if status, via, err := call(t, transport(t, time.Minute), http.MethodPost, "http://agent.example/x", "four"); err != nil || status != 200 || via != "proxied http://agent.example/x" {
@@ -398,7 +399,7 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// An agent that speaks HTTP/2 is spoken to in HTTP/2, one that does not in HTTP/1.1.
+// An agent that supports HTTP/2 is called over HTTP/2, others over HTTP/1.1.
 func TestProtocols(t *testing.T) {
 	t.Parallel()
 	for _, want := range []string{"HTTP/1.1", "HTTP/2.0"} {
@@ -418,7 +419,7 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// What is compressed stays so: a limit on bytes means those of the agent.
+// Compressed bodies are not uncompressed, because a limit applies to the bytes that the agent sends.
 func TestNothingIsUncompressed(t *testing.T) {
 	t.Parallel()
 	p := listen(t, func(w *wire, _ int64) {
@@ -434,7 +435,7 @@ func TestNothingIsUncompressed(t *testing.T) {
 	}
 }
 
-// A peer that answers a large request before it has taken it is heard.
+// The response of a peer that responds to a large request before reading all of it is received.
 func TestAnEarlyAnswerIsHeard(t *testing.T) {
 	t.Parallel()
 	rt := transport(t, time.Minute)
@@ -512,11 +513,11 @@ func TestIdleConnections(t *testing.T) {
 			t.Errorf("%d connections for %d runs", n, runs)
 		}
 		together(runs + 1)
-		<-gone // one is more than is kept
+		<-gone // one more than are kept
 	})
 }
 
-// Many calls at a time, some of them given up: no caller reads the answer of another.
+// With many concurrent calls, some of them cancelled, no caller reads the response of another.
 func TestManyCalls(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

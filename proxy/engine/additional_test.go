@@ -12,8 +12,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// What the client of a task has added to its input reaches the agent, whether the task's run begins at once or has to
-// wait.
+// The additional input of a task reaches the agent, whether the run starts at once or has to wait.
 func TestAdditionalInputReachesTheAgent(t *testing.T) {
 	t.Parallel()
 	for name, delay := range map[string]time.Duration{"a run that begins at once": 0, "a run that waits": time.Millisecond} {
@@ -36,7 +35,7 @@ func TestAdditionalInputReachesTheAgent(t *testing.T) {
 			}
 			b.end(t, b.begin(t, o))
 			if got := <-told; !bytes.Contains(got, []byte(`"k":1`)) {
-				t.Errorf("the agent was told %s", got)
+				t.Errorf("the agent received %s", got)
 			}
 		})
 	}

@@ -28,12 +28,12 @@ type found struct {
 	traits  adapter.Traits
 }
 
-// resolver is a backend that has to ask the agent for its dialect.
+// resolver is a backend that has to query the agent for its dialect.
 type resolver interface {
 	Resolve(ctx context.Context) (adapter.Backend, error)
 }
 
-// NewAgent returns an Agent of a dialled backend.
+// NewAgent returns an Agent for a connected backend.
 func NewAgent(name string, cfg config.Agent, b adapter.Backend) *Agent {
 	a := &Agent{Name: name, Config: cfg, dialled: b, slots: newSlots(cfg.Concurrency)}
 	if _, asks := b.(resolver); !asks {
@@ -49,7 +49,7 @@ func traitsOf(b adapter.Backend) adapter.Traits {
 	return adapter.Traits{Stepping: mapping.SteppingFree}
 }
 
-// Known returns the backend's traits if they are known without asking the agent.
+// Known returns the backend's traits if they are known without querying the agent.
 func (a *Agent) Known() (adapter.Traits, bool) {
 	if f := a.found.Load(); f != nil {
 		return f.traits, true
@@ -65,7 +65,7 @@ func (a *Agent) Dialect() string {
 	return a.Config.Dialect
 }
 
-// Backend returns the agent's backend and traits. The first call may ask the agent for its dialect. It fails with
+// Backend returns the agent's backend and traits. The first call may query the agent for its dialect. It fails with
 // upstream_unreachable if the agent is not reachable.
 func (a *Agent) Backend(ctx context.Context) (adapter.Backend, adapter.Traits, error) {
 	if f := a.found.Load(); f != nil {
@@ -111,10 +111,10 @@ func (a *Agent) comparesFiles() bool {
 	return ok
 }
 
-// missing returns a stand-in for an agent that is not configured any more, so that its runs end like any other.
+// missing returns a stand-in for an agent that is no longer configured, so that its runs end like any other.
 func missing(name string) *Agent { return NewAgent(name, config.DefaultAgent(), absent(name)) }
 
-// gone returns the error for an agent that is not configured any more.
+// gone returns the error for an agent that is no longer configured.
 func gone(name string) error {
 	return mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound, "Agent %s is not in the configuration any more.", name)
 }

@@ -18,7 +18,7 @@ func (x *execution) assignment(ctx context.Context, traits adapter.Traits, logge
 	if err != nil {
 		return nil, err
 	}
-	x.input = nil // it may be large; a further attempt reads it again
+	x.input = nil // it may be large; another attempt reads it again
 	files := &runFiles{x: x, none: x.newThread && len(in.Files)+rule.HeldAttachments(in.Messages) == 0}
 	t := &adapter.Assignment{
 		Run: &x.Run, Thread: &x.Thread, TaskID: x.Run.TaskID, Input: *in, State: x.rec.fold,
@@ -66,8 +66,8 @@ func filesGiven(files map[string]json.RawMessage) []rule.File {
 	return list
 }
 
-// filesOfAnswer returns the uploads in the answer to a task. In the update of a run that is not driven by steps, files
-// are not artifacts yet and become some.
+// filesOfAnswer returns the uploads in the answer to a task. In a run without stepping, the files of the update are not
+// artifacts yet and become some.
 func (x *execution) filesOfAnswer() []rule.File {
 	if x.Run.Options.Stepping == "" {
 		return nil
@@ -156,8 +156,8 @@ func (x *execution) assignTask(ctx context.Context, t *adapter.Assignment) error
 	return said.files.err
 }
 
-// recall returns the items of the long-term store for the run. They are read unless the run's request has read them:
-// for a run that had to wait, and for a further attempt.
+// recall returns the items of the long-term store for the run. It reads them unless the run's request has already done
+// so, for example if the run had to wait or is on another attempt.
 func (x *execution) recall(ctx context.Context, words string) (items memory.Recalled, err error) {
 	if read := x.recalled; read != nil {
 		items, x.recalled = *read, nil
@@ -188,7 +188,7 @@ func (x *execution) setPrompt(t *adapter.Assignment, said conversation, recalled
 	}
 }
 
-// continueTask sets how many steps an upstream task has done, and the answer to its question.
+// continueTask sets the number of steps an upstream task has done, and the answer to its question.
 func (x *execution) continueTask(ctx context.Context, t *adapter.Assignment) error {
 	past, err := x.e.stepsDone(ctx, x.Run.TaskID)
 	if err != nil {
@@ -201,8 +201,8 @@ func (x *execution) continueTask(ctx context.Context, t *adapter.Assignment) err
 	return err
 }
 
-// answer returns the answer that the run was resumed with. As for a new task, the text of a message names its files and
-// begins with the messages that were sent with it.
+// answer returns the answer with which the run was resumed. As for a new task, the text of a message names its files
+// and begins with the messages that were sent with it.
 func (x *execution) answer(ctx context.Context, t *adapter.Assignment) (rule.Answer, error) {
 	a, err := rule.ParseAnswer(&x.Run.Options)
 	if err != nil || !x.Run.Options.ByMessage || a.Continue {
@@ -263,10 +263,10 @@ func (x *execution) assignGraph(ctx context.Context, t *adapter.Assignment) erro
 	base, missing := x.base(ctx) // without it a run can still go on where the agent is
 	t.Graph.BaseParent = base.Parent
 	if len(mapping.NewestAttempt(t.After)) > 1 || (x.Run.Attempt > 1 || apart && t.Link.Remote != "") && t.Resume {
-		return nil // the upstream run is under way, or only the thread that asked can use the answer
+		return nil // the upstream run is active, or only the thread that asked can use the answer
 	}
 	same := x.sameState(t)
-	t.Link.Undone = false // it is about the run before
+	t.Link.Undone = false // it refers to the previous run
 	if same || x.Run.Base == "" && t.Link.Remote == "" {
 		return nil
 	}
@@ -294,8 +294,8 @@ func (x *execution) base(ctx context.Context) (mapping.Checkpoint, error) {
 	return x.store.States.Checkpoint(ctx, x.Run.ThreadID, x.Run.Base)
 }
 
-// sameState reports whether the agent's thread has the state that the run begins with. The link of a run that was
-// rolled back names the checkpoint before it, but the agent still has that run's changes. An answer has to go to the
+// sameState reports whether the agent's thread has the state that the run begins with. After a rollback, the link names
+// the checkpoint before the rolled-back run, but the agent still has that run's changes. An answer must go to the
 // thread that asked.
 func (x *execution) sameState(t *adapter.Assignment) bool {
 	return t.Link.Remote != "" && t.Link.LocalCheckpoint == x.Run.Base && (!t.Link.Undone || t.Resume)
@@ -317,12 +317,12 @@ func (x *execution) forkOf(ctx context.Context, c mapping.Checkpoint, linked str
 	return &adapter.Fork{Run: l.RemoteRun, Step: c.Step}, nil
 }
 
-// conversation has the thread's messages for the agent of a new upstream task.
+// conversation holds the thread's messages for the agent of a new upstream task.
 type conversation struct {
 	in      *rule.Input
-	earlier []json.RawMessage // all but the request
-	fresh   []json.RawMessage // of them, those that came with the run's input
-	request json.RawMessage   // nil for none
+	earlier []json.RawMessage // all except the request
+	fresh   []json.RawMessage // the part of earlier that was sent with the run's input
+	request json.RawMessage   // nil if there is none
 	files   *attachments
 }
 

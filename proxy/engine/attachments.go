@@ -15,9 +15,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/artifact"
 )
 
-// attachments finds the artifacts of files within messages. A file is known by its name and its bytes: the same file is
-// the same artifact, and other bytes under a taken name get another name. So messages stay as they were sent, and a
-// message that is sent again adds no artifact.
+// attachments finds the artifacts for files in messages. A file is identified by its name and its content: the same
+// file is the same artifact, and other content under a taken name gets another name. So messages are not changed, and a
+// repeated message adds no artifact.
 type attachments struct {
 	list func() ([]mapping.Artifact, error) // of the thread
 	fold *state.Fold                        // the state that has the messages
@@ -25,7 +25,7 @@ type attachments struct {
 	err  error                              // the first error of name
 }
 
-// attachments returns those of the messages of a state of a thread.
+// attachments returns the attachments of the messages in a state of a thread.
 func (e *Engine) attachments(ctx context.Context, threadID string, fold *state.Fold) *attachments {
 	return &attachments{fold: fold, list: func() ([]mapping.Artifact, error) {
 		list, _, err := e.store.Artifacts.List(ctx, threadID, 0, 0)
@@ -34,7 +34,7 @@ func (e *Engine) attachments(ctx context.Context, threadID string, fold *state.F
 }
 
 // Attached returns the files that the messages of a state update add to a thread. after is the state after the update.
-// list returns the thread's artifacts. It is called only if messages have files.
+// list returns the thread's artifacts and is called only if messages have files.
 func Attached(thread string, messages []json.RawMessage, after *state.Fold, list func() ([]mapping.Artifact, error)) (writes []artifact.FileWrite, err error) {
 	files, err := (&attachments{fold: after, list: list}).newFiles(messages)
 	for _, f := range files {
@@ -57,8 +57,8 @@ func (a *attachments) name(f rule.Attachment) string {
 	return path
 }
 
-// place returns the path that the file has or could have. It returns "" for a file that cannot be read: nothing was
-// refused when the run was made, since the agent's dialect was not known.
+// place returns the path that the file has or could have. It returns "" for an unreadable file, which was not refused
+// at the run's creation because the agent's dialect was not known.
 func (a *attachments) place(f rule.Attachment) (path, sum string, size int64, there bool, err error) {
 	if err := a.load(); err != nil {
 		return "", "", 0, false, err
@@ -91,7 +91,7 @@ func (a *attachments) load() error {
 	return nil
 }
 
-// at returns the sum of the file that the agent has under a path. The state takes precedence, see runFiles.
+// at returns the checksum of the file that the agent has at a path. The state takes precedence, see runFiles.
 func (a *attachments) at(path string) (sum string, taken bool) {
 	list := rule.FilesAt(a.fold, path)
 	if len(list) == 1 && list[0].Reference == "" && !list[0].Deleted {
@@ -101,7 +101,7 @@ func (a *attachments) at(path string) (sum string, taken bool) {
 	return sum, taken
 }
 
-// newFiles returns the new files of messages, under the paths that they get.
+// newFiles returns the new files in messages, with the paths they get.
 func (a *attachments) newFiles(messages []json.RawMessage) (list []rule.File, err error) {
 	for _, m := range messages {
 		for _, f := range rule.Attachments(m) {
@@ -126,8 +126,8 @@ func (a *attachments) newFiles(messages []json.RawMessage) (list []rule.File, er
 	return list, nil
 }
 
-// attach adds the files within the messages of the input's event. Messages that the state has already are left alone,
-// whatever became of their files.
+// attach adds the files in the messages of the input's event. Messages that are already in the state are skipped, even
+// if their files no longer exist.
 func (x *execution) attach(ctx context.Context, ev *mapping.Event) (err error) {
 	if !holdsFiles(ev.Data) {
 		return nil
@@ -140,7 +140,7 @@ func (x *execution) attach(ctx context.Context, ev *mapping.Event) (err error) {
 	return err
 }
 
-// ChangedMessages returns the messages of a delta that the state does not have with the same content.
+// ChangedMessages returns the messages of a delta that are not in the state with the same content.
 func ChangedMessages(before *state.Fold, delta json.RawMessage) (list []json.RawMessage) {
 	has := before.HasMessage()
 	for _, m := range messagesOf(delta) {
@@ -165,7 +165,7 @@ func messagesOf(delta json.RawMessage) []json.RawMessage {
 	return list
 }
 
-// holdsFiles reports whether messages of a delta hold files.
+// holdsFiles reports whether messages of a delta contain files.
 func holdsFiles(delta json.RawMessage) bool {
 	return slices.ContainsFunc(messagesOf(delta), func(m json.RawMessage) bool {
 		return slices.ContainsFunc(rule.Attachments(m), rule.Attachment.Held)

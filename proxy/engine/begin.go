@@ -10,16 +10,17 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// StartRequest asks for a run. New has everything that must survive; Text belongs to the first step only.
+// StartRequest is a request to start a run. New contains everything that must be durable. Text belongs only to the
+// first step.
 type StartRequest struct {
 	New      *store.CreateRun // Run, Thread, Task, strategy and idempotency are filled in; nil if the run exists
-	Input    *rule.Input      // InputOf(New.Run), so that it is read once; nil if it has to be read
-	Recalled *memory.Recalled // Recall for New.Run, so that it is read once; nil if it has to be read
-	Text     *string          // the words of a v1 client, verbatim; nil for none
+	Input    *rule.Input      // InputOf(New.Run), to avoid parsing it twice; nil if it must be parsed
+	Recalled *memory.Recalled // Recall for New.Run, to avoid reading it twice; nil if it must be read
+	Text     *string          // the text of a v1 client, verbatim; nil if there is none
 
 	next   *StepInput // set for a further step of a parked run
-	parked bool       // the run was parked until now
-	// The request that asks for that step. Agents see it instead of the request that made the run.
+	parked bool       // the run has been parked
+	// The request for that step. Agents see it instead of the request that created the run.
 	requestID string
 	trace     mapping.Trace
 }
@@ -91,7 +92,7 @@ func (e *Engine) BeginAll(ctx context.Context, list []*StartRequest) ([]*store.C
 	return created, nil
 }
 
-// admit asks whether n runs may be made. giveBack must be called with the number of those that were not made.
+// admit checks whether n runs may be created. giveBack must be called with the number of those that were not created.
 func (e *Engine) admit(ctx context.Context, n int) (giveBack func(n int), err error) {
 	if e.runs.isDraining() {
 		return nil, errDraining
@@ -135,12 +136,11 @@ func (e *Engine) addFirstEvents(o *StartRequest, agent *Agent) error {
 	return err
 }
 
-// filesKey is part of every delta that has files. If it is part of a text instead, the event is only logged a moment
-// later.
+// filesKey is part of every delta with files. If it is merely part of a text, the event is logged slightly later.
 var filesKey = []byte(`"files"`)
 
-// startOrQueue starts a run that was claimed with its creation. A pending run is left to the dispatcher, which looks as
-// soon as the run may start. Runs that it displaces are ended.
+// startOrQueue starts a run that was claimed at its creation. It leaves a pending run to the dispatcher, and stops the
+// runs that it displaces.
 func (e *Engine) startOrQueue(ctx context.Context, agent *Agent, o *StartRequest, c *store.CreateRunResult) {
 	mapping.AddAuditObject(ctx, "thread", c.Run.ThreadID)
 	mapping.AddAuditObject(ctx, "run", c.Run.ID)

@@ -21,24 +21,24 @@ const (
 	saveCallsWithin = 5 * time.Second
 )
 
-// callLog keeps the newest calls that a run has made of its agent, for the inspector. It implements
-// adapter.CallKeeper. Safe for concurrent use.
+// callLog keeps the newest calls that a run has made to its agent, for the inspector. It implements adapter.CallKeeper.
+// Safe for concurrent use.
 type callLog struct {
-	max   int           // calls kept; with 0 only their time is counted
+	max   int           // number of calls to keep; 0 counts only their duration
 	total *atomic.Int64 // bytes of bodies kept for all runs
 
 	mu      sync.Mutex
 	closed  bool
 	calls   []adapter.EndedCall
-	ended   int64      // calls that have ended, kept or not
+	ended   int64      // calls that have ended, whether kept or not
 	bytes   int64      // the share of this run in total
-	told    [][]string // namespaces of the items that the agent was told of
-	open    int        // calls under way
-	since   time.Time  // start of the time in which at least one call is under way
+	told    [][]string // namespaces of the items passed to the agent
+	open    int        // number of running calls
+	since   time.Time  // start of the current period with running calls
 	elapsed time.Duration
 }
 
-// newCallLog returns a log of at most limit calls, whose bodies count in total.
+// newCallLog returns a log of at most limit calls, whose bodies count towards total.
 func newCallLog(total *atomic.Int64, limit int) *callLog { return &callLog{max: limit, total: total} }
 
 // newCallLog returns the log for a new execution. Without inspector.capture it keeps no calls.
@@ -59,8 +59,8 @@ func (l *callLog) Begin() bool {
 	return l.max > 0 && !l.closed
 }
 
-// Room implements adapter.CallKeeper. The bytes that it grants count for this run until the call is dropped or the log
-// is closed.
+// Room implements adapter.CallKeeper. The granted bytes count for this run until the call is dropped or the log is
+// closed.
 func (l *callLog) Room(n int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,8 +104,8 @@ func (l *callLog) drop() {
 	l.total.Add(-n)
 }
 
-// list returns the calls that have ended, oldest first, without secrets and tokens. They are removed here and not
-// earlier, since most calls are never read.
+// list returns the ended calls, oldest first, without secrets and tokens. These are removed only here, since most calls
+// are never read.
 func (l *callLog) list() []adapter.AgentCall {
 	l.mu.Lock()
 	calls, n, told := slices.Clone(l.calls), l.ended-int64(len(l.calls)), slices.Clone(l.told)
@@ -119,7 +119,7 @@ func (l *callLog) list() []adapter.AgentCall {
 	return list
 }
 
-// addTold adds the namespaces of items that the agent is told of. They are listed with the run's calls.
+// addTold adds the namespaces of items that are passed to the agent. They are listed with the run's calls.
 func (l *callLog) addTold(items []mapping.ItemName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,7 +130,7 @@ func (l *callLog) addTold(items []mapping.ItemName) {
 	}
 }
 
-// agentTime returns how long at least one call was under way.
+// agentTime returns the total time during which at least one call was running.
 func (l *callLog) agentTime() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,7 +148,7 @@ func (l *callLog) close() {
 	l.closed, l.calls, l.bytes = true, nil, 0
 }
 
-// hideTokens removes tokens of runs, which the bridge itself has sent, from a call.
+// hideTokens removes run tokens, which the bridge itself sent, from a call.
 func hideTokens(c *adapter.AgentCall) {
 	for _, p := range []*adapter.CallPart{&c.Sent, &c.Received} {
 		p.SetBody(credential.HideRunTokens(p.Body))
@@ -156,7 +156,7 @@ func hideTokens(c *adapter.AgentCall) {
 	c.URL, c.Error = string(credential.HideRunTokens([]byte(c.URL))), string(credential.HideRunTokens([]byte(c.Error)))
 }
 
-// captured reports whether the calls of a run that leaves this process in a status (statusOf) are stored.
+// captured reports whether the calls of a run are stored when it leaves this process with a status (statusOf).
 func captured(capture string, status mapping.RunStatus) bool {
 	failed := status == mapping.RunError || status == mapping.RunTimeout
 	return capture == captureAll || capture == captureErrors && failed
@@ -169,8 +169,8 @@ const (
 	captureAll    = "all"
 )
 
-// saveCalls stores the calls of a run that leaves this process in a status (statusOf). It is called before the run's
-// end, which flushes them. A failure does not keep the run from ending.
+// saveCalls stores the calls of a run that leaves this process with a status (statusOf). It is called before the run's
+// end, which flushes them. A failure does not prevent the run from ending.
 func (x *execution) saveCalls(ctx context.Context, status mapping.RunStatus) {
 	if !captured(x.e.Capture(), status) {
 		return
@@ -199,8 +199,7 @@ func (x *execution) callsNotSaved(err error) {
 	x.e.logger.Warn("calls of a run could not be kept for the inspector", errField(err), runField(x.Run.ID), agentField(x.Run.Agent))
 }
 
-// Calls returns the calls that a run has made of its agent, as far as they are in memory. It returns false if this
-// process does not execute the run.
+// Calls returns the calls of a run that are in memory. It returns false if this process does not execute the run.
 func (e *Engine) Calls(runID string) ([]adapter.AgentCall, bool) {
 	x := e.runs.find(runID)
 	if x == nil {
@@ -209,5 +208,5 @@ func (e *Engine) Calls(runID string) ([]adapter.AgentCall, bool) {
 	return x.calls.list(), true
 }
 
-// Capture returns inspector.capture in force.
+// Capture returns the current value of inspector.capture.
 func (e *Engine) Capture() string { return e.Config().Inspector.Capture }

@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// A run that has not ended has not failed: its calls are written down with "all" alone.
+// A run that leaves without having ended has not failed: its calls are stored only with "all".
 func TestCallsAreCapturedAsTheRunLeaves(t *testing.T) {
 	t.Parallel()
 	for status, failed := range map[mapping.RunStatus]bool{
@@ -32,7 +32,7 @@ func TestCallsAreCapturedAsTheRunLeaves(t *testing.T) {
 	}
 }
 
-// keptOf is a call with so much of bodies.
+// keptOf is a call with bodies of that size.
 type keptOf int
 
 func (k keptOf) Room() int { return int(k) }
@@ -41,10 +41,9 @@ func (k keptOf) Shown() adapter.AgentCall {
 	return adapter.AgentCall{Sent: adapter.CallPart{Size: int64(k)}}
 }
 
-// callsKept is how many calls the keepers below keep.
 const callsKept = 256
 
-// exchange has a run make calls, each with as much of its body as there is room for.
+// exchange makes calls, each with as much of its body as there is room for.
 func exchange(k *callLog, times, size int) {
 	for range times {
 		if k.Begin() {
@@ -53,8 +52,7 @@ func exchange(k *callLog, times, size int) {
 	}
 }
 
-// TestCallsOfARunAreBounded: the newest are kept, with the numbers that they had, and of their bodies no more than one
-// run may hold.
+// A run keeps its newest calls with their numbers, and at most one run's share of bodies.
 func TestCallsOfARunAreBounded(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct {
@@ -77,13 +75,13 @@ func TestCallsOfARunAreBounded(t *testing.T) {
 		}
 		k.close()
 		if exchange(k, 2, 100); len(k.list()) != 0 || k.total.Load() != 0 {
-			t.Errorf("%s: after it was forgotten there are %d calls with %d bytes", name, len(k.list()), k.total.Load())
+			t.Errorf("%s: after close: %d calls with %d bytes", name, len(k.list()), k.total.Load())
 		}
 	}
 }
 
-// TestCallsOfAllRunsAreBounded: runs at work hold bodies up to a bound together; a call beyond it is kept without its
-// body, and there is room again when a run leaves.
+// The bodies of all running runs are limited together. A call beyond that is kept without its body, and there is room
+// again when a run leaves.
 func TestCallsOfAllRunsAreBounded(t *testing.T) {
 	t.Parallel()
 	all, runs := new(atomic.Int64), []*callLog{}
@@ -95,7 +93,7 @@ func TestCallsOfAllRunsAreBounded(t *testing.T) {
 	late := newCallLog(all, callsKept)
 	exchange(late, 1, 100)
 	if list := late.list(); all.Load() != maxCallBytes || len(list) != 1 || list[0].Sent.Size != 0 {
-		t.Errorf("%d bytes of all; beyond them %+v", all.Load(), list)
+		t.Errorf("%d bytes in all; beyond the limit %+v", all.Load(), list)
 	}
 	runs[0].close()
 	if exchange(late, 1, 100); late.list()[1].Sent.Size != 100 {

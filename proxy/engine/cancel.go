@@ -13,8 +13,8 @@ import (
 // cancelGrace is how long an agent gets to accept a cancellation.
 const cancelGrace = 10 * time.Second
 
-// Cancel ends an active run as interrupted and returns when it has ended. With Rollback the run is then removed with
-// everything it did. A run that has already ended is a Conflict, unless Rollback removes it.
+// Cancel ends an active run as interrupted and returns when it has ended. With Rollback it then removes the run and all
+// of its effects. If the run has already ended, it returns a Conflict, unless Rollback removes it.
 func (e *Engine) Cancel(ctx context.Context, r *mapping.Run, how Cancellation) error {
 	err := e.stopRun(ctx, r, how)
 	if !how.Rollback {
@@ -30,8 +30,8 @@ func (e *Engine) Cancel(ctx context.Context, r *mapping.Run, how Cancellation) e
 	return nil
 }
 
-// CancelSoon cancels an active run without waiting for its end. An execution is cancelled at once, and watched until it
-// is over: if it is being parked it does not see the cancellation.
+// CancelSoon cancels an active run without waiting for its end. An execution is cancelled at once and watched until it
+// ends, because an execution that is being parked does not notice the cancellation.
 func (e *Engine) CancelSoon(ctx context.Context, r *mapping.Run, how Cancellation) error {
 	if x := e.runs.find(r.ID); x != nil {
 		x.cancel(how)
@@ -89,7 +89,7 @@ func (e *Engine) stopRun(ctx context.Context, r *mapping.Run, how Cancellation) 
 		if !asked {
 			asked = true
 			err := e.store.Claims.RequestStop(ctx, r.ID, how.Reason)
-			if err != nil && mapping.Classify(err).Class != mapping.Conflict { // Conflict: the next look sees that it has ended
+			if err != nil && mapping.Classify(err).Class != mapping.Conflict { // Conflict: seen in the next iteration
 				return err
 			}
 		}
@@ -99,8 +99,8 @@ func (e *Engine) stopRun(ctx context.Context, r *mapping.Run, how Cancellation) 
 	}
 }
 
-// stopHere stops a run that is executed by this process or by none. held reports whether the run is claimed instead: by
-// another process, or by this one, which is about to execute it.
+// stopHere stops a run that is executed by this process or by none. held reports whether the run is claimed instead, by
+// another process or by this one, which is about to execute it.
 func (e *Engine) stopHere(ctx context.Context, r *mapping.Run, how Cancellation, asked bool) (held bool, err error) {
 	if x := e.runs.find(r.ID); x != nil {
 		if parked, err := x.cancelAndWait(ctx, how); !parked {
@@ -125,8 +125,8 @@ func (e *Engine) stopHere(ctx context.Context, r *mapping.Run, how Cancellation,
 	return errors.Is(err, store.ErrFenced), err
 }
 
-// cancelAndWait stops the execution and waits until its end is durable. parked reports whether it had just done its
-// step instead, so that the run has to be ended as a parked one.
+// cancelAndWait stops the execution and waits until its end is durable. parked reports whether the execution completed
+// its step first, so that the run has to be ended as a parked one.
 func (x *execution) cancelAndWait(ctx context.Context, cause error) (parked bool, err error) {
 	x.cancel(cause)
 	select {
@@ -147,7 +147,8 @@ func (x *execution) cancelAndWait(ctx context.Context, cause error) (parked bool
 	return false, nil
 }
 
-// cancelInactive ends an active run that no process executes. It returns ErrFenced if the run is executed by now.
+// cancelInactive ends an active run that no process executes. It returns ErrFenced if the run has been claimed in the
+// meantime.
 func (e *Engine) cancelInactive(ctx context.Context, r *mapping.Run, how Cancellation) error {
 	out := how.outcome()
 	now := e.store.Now()
@@ -161,14 +162,14 @@ func (e *Engine) cancelInactive(ctx context.Context, r *mapping.Run, how Cancell
 	e.log.Wake(r.ID)
 	e.log.WakeThread(r.ThreadID)
 	e.wakeup.send()
-	if r.Parked { // the agent of a run that never began knows nothing of it, and may work on another one
+	if r.Parked { // the agent of a run that never began does not know it, and may be working on another one
 		e.cancelUpstream(e.agent(r.Agent), r)
 	}
 	return nil
 }
 
-// cancelUpstream passes a cancellation on to an agent that supports it, on a goroutine of its own, which reads r. agent
-// is nil if it is not configured any more.
+// cancelUpstream passes a cancellation on to an agent that supports it, on a separate goroutine, which reads r. agent
+// is nil if it is no longer configured.
 func (e *Engine) cancelUpstream(agent *Agent, r *mapping.Run) {
 	if agent == nil {
 		return
@@ -194,8 +195,8 @@ func (e *Engine) cancelUpstream(agent *Agent, r *mapping.Run) {
 	})
 }
 
-// preempt ends the runs that a newer one displaces, each for its CancelReason. A run that rolls them back starts when
-// that is done. due reports whether it may start then.
+// preempt ends the runs that a newer one displaces, each with its CancelReason. A run that rolls them back starts when
+// that is done, if due is set.
 func (e *Engine) preempt(active []mapping.Run, newer *mapping.Run, due bool) {
 	ctx, rollback := e.runContext(e.root, newer), newer.Multitask == mapping.StrategyRollback
 	e.runs.spawn(func() {
@@ -213,10 +214,10 @@ func (e *Engine) preempt(active []mapping.Run, newer *mapping.Run, due bool) {
 	})
 }
 
-// resumePreempting ends the displaced runs that a process which died had not ended. Two processes may do so at once.
+// resumePreempting ends displaced runs that a dead process had not ended. Two processes may do so at once.
 func (e *Engine) resumePreempting(ctx context.Context) error {
 	list, err := e.store.Runs.Displaced(ctx)
-	waited := make(map[string][]mapping.Run) // runs to be removed, by the run that waits for that
+	waited := make(map[string][]mapping.Run) // runs to remove, by the run that waits for it
 	for _, d := range list {
 		if d.Newer != "" {
 			waited[d.Newer] = append(waited[d.Newer], d.Run)

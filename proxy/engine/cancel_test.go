@@ -43,11 +43,11 @@ func TestCancelOfARunThatWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := b.st.Runs.Get(t.Context(), thread, first.ID); mapping.Classify(err).Class != mapping.NotFound {
-		t.Errorf("a rolled back run is still there: %v", err)
+		t.Errorf("a rolled-back run still exists: %v", err)
 	}
 }
 
-// Whichever wins, there is one end, it is what the canceller was told, and the thread is free.
+// Whichever wins, there is one end, it is the one reported to the canceller, and the thread is free.
 func TestCancelRacesTheEnd(t *testing.T) {
 	t.Parallel()
 	var n int
@@ -70,7 +70,7 @@ func TestCancelRacesTheEnd(t *testing.T) {
 		r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 		err := b.Cancel(t.Context(), &r, engine.Cancellation{})
 		if err != nil && mapping.Classify(err).Class != mapping.Conflict {
-			t.Fatalf("cancel said %v", err)
+			t.Fatalf("cancel returned %v", err)
 		}
 		ends := 0
 		var out mapping.Outcome
@@ -81,7 +81,7 @@ func TestCancelRacesTheEnd(t *testing.T) {
 			}
 		}
 		if ends != 1 || out.Cancelled != (err == nil) {
-			t.Fatalf("%d ends, the last %+v; cancel said %v", ends, out, err)
+			t.Fatalf("%d ends, the last %+v; cancel returned %v", ends, out, err)
 		}
 		told[out.Cancelled]++
 		if th, err := b.st.Threads.Get(t.Context(), r.ThreadID); err != nil || th.Status != mapping.ThreadIdle {
@@ -91,7 +91,7 @@ func TestCancelRacesTheEnd(t *testing.T) {
 	t.Logf("%d cancelled, %d ended before", told[true], told[false])
 }
 
-// A run may be claimed by the dispatcher at the moment it is cancelled.
+// The dispatcher may claim a run at the moment it is cancelled.
 func TestCancelRacesTheStart(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &script{exposes: mapping.ExposesNothing, run: twoSteps}, func(a *config.Agent) { a.Concurrency = 2 })
@@ -104,7 +104,7 @@ func TestCancelRacesTheStart(t *testing.T) {
 		}
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		if err := b.Cancel(ctx, &c.Run, engine.Cancellation{}); err != nil && mapping.Classify(err).Class != mapping.Conflict {
-			t.Fatalf("cancel said %v", err)
+			t.Fatalf("cancel returned %v", err)
 		}
 		stop()
 		b.end(t, first)
@@ -143,7 +143,7 @@ func TestRollbackPutsTheThreadBack(t *testing.T) {
 		t.Errorf("it began at %q, want %q (%v)", fresh.Base, before.Head, err)
 	}
 	if _, err := b.st.Runs.Get(t.Context(), thread, half.ID); mapping.Classify(err).Class != mapping.NotFound {
-		t.Errorf("the displaced run is still there: %v", err)
+		t.Errorf("the displaced run still exists: %v", err)
 	}
 }
 
@@ -192,7 +192,7 @@ func TestBackendsThatMisbehave(t *testing.T) {
 	}
 }
 
-// told is a backend that can pass a cancellation on.
+// told is a backend that can pass on a cancellation.
 type told struct {
 	*script
 	cancelled atomic.Int64
@@ -206,7 +206,7 @@ func (b *told) Cancel(context.Context, mapping.Link, string) error {
 }
 
 // TestCancelOfAQueuedRunIsNotTold checks that the agent is not informed: it does not know the run and would stop the
-// one before it.
+// previous one.
 func TestCancelOfAQueuedRunIsNotTold(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
@@ -215,7 +215,7 @@ func TestCancelOfAQueuedRunIsNotTold(t *testing.T) {
 	thread := mapping.NewID()
 	first := b.begin(t, order(thread, mapping.StrategyReject))
 	<-started
-	for e, err := range b.log.Follow(t.Context(), &first, 0, nil) { // what the agent calls its run is known
+	for e, err := range b.log.Follow(t.Context(), &first, 0, nil) { // waits until the agent's run is linked
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,8 +231,8 @@ func TestCancelOfAQueuedRunIsNotTold(t *testing.T) {
 	if err := b.Cancel(t.Context(), &first, engine.Cancellation{}); err != nil {
 		t.Fatal(err)
 	}
-	b.close() // waits for what is being told
+	b.close() // waits for the cancellation to be passed on
 	if n := backend.cancelled.Load(); n != 1 {
-		t.Errorf("the agent was told of %d cancellations, want 1", n)
+		t.Errorf("the agent received %d cancellations, want 1", n)
 	}
 }

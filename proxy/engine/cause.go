@@ -7,17 +7,17 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Causes that the context of an execution ends with. The end event depends on them.
+// Causes of the end of an execution's context. The end event depends on them.
 var (
 	errShutdown  = errors.New("the bridge is shutting down")
 	errLeaseLost = errors.New("another process has taken the run over")
 	errTimeout   = errors.New("the run took longer than run_timeout")
 )
 
-// Cancellation says why and how a run is cancelled. It is a cause of the context of its execution.
+// Cancellation is the reason and kind of a run's cancellation. It is a cause of the context of the run's execution.
 type Cancellation struct {
 	Reason   string // mapping.Run.CancelReason
-	Rollback bool   // the run is removed with all it did
+	Rollback bool   // remove the run and all of its effects
 }
 
 func (c Cancellation) Error() string { return "the run was cancelled" }
@@ -56,8 +56,8 @@ func outcomeOf(ctx context.Context, agent string, err error) mapping.Outcome {
 	return mapping.Outcome{Status: status, Fault: mapping.FaultOf(err)}
 }
 
-// handedOver reports whether the execution must leave the run without ending it. An outcome that the agent has named
-// stands despite a shutdown.
+// handedOver reports whether the execution must leave the run without ending it. An outcome reported by the agent is
+// kept despite a shutdown.
 func handedOver(ctx context.Context, out *mapping.Outcome) bool {
 	cause := context.Cause(ctx)
 	return errors.Is(cause, errLeaseLost) || errors.Is(cause, errShutdown) && out == nil

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	retryDispatch = time.Second      // pause after the store failed
-	maxDispatch   = 15 * time.Second // pause after which the dispatcher looks without a wakeup, which may be lost
+	retryDispatch = time.Second      // pause after a failure of the store
+	maxDispatch   = 15 * time.Second // maximum time without looking, since wakeups may be lost
 )
 
 // wakeup makes the dispatcher look at pending runs. Safe for concurrent use.
@@ -46,8 +46,8 @@ func (e *Engine) returnSlot(agent *Agent, acquired bool) {
 // dispatcher starts pending runs as their turn comes, on one goroutine.
 type dispatcher struct {
 	e        *Engine
-	due      time.Time // of the next delayed run; zero if there is none
-	resumed  bool      // everything that an earlier process left behind is free
+	due      time.Time // time of the next delayed run; zero if there is none
+	resumed  bool      // everything left behind by an earlier process is released
 	failures logthrottle.Limiter
 }
 
@@ -82,8 +82,8 @@ func (d *dispatcher) untilDue() time.Duration {
 	return min(maxDispatch, max(0, d.due.Sub(d.e.store.Now())))
 }
 
-// look starts the runs that may start now. The first look also frees what an earlier process left behind and ends the
-// runs that were being displaced.
+// look starts the runs that may start now. The first call also releases what an earlier process left behind and ends
+// the runs that were being displaced.
 func (d *dispatcher) look(ctx context.Context) (err error) {
 	if !d.resumed {
 		if err := d.e.store.Recover(ctx); err != nil {
@@ -120,8 +120,8 @@ func (d *dispatcher) claimAll(ctx context.Context) (due time.Time, err error) {
 // claimNext claims and starts the next run. It returns false if there is none. taken reports whether the run had been
 // executed before, by another process or by this one.
 //
-// If no run is pending it takes no slot, since a run that is begun at the same time would have to wait for the slot.
-// That run sends a wakeup itself.
+// If no run is pending it takes no slot, since a run that begins at the same time would have to wait for the slot. That
+// run sends a wakeup itself.
 func (d *dispatcher) claimNext(ctx context.Context) (ok, taken bool, due time.Time, err error) {
 	e := d.e
 	pending, err := e.store.Claims.Waiting(ctx)
@@ -168,7 +168,7 @@ func (d *dispatcher) claim(ctx context.Context) (*store.Claimed, *Agent, time.Ti
 		return nil, nil, due, err
 	}
 	agent := held[c.Run.Agent]
-	if agent == nil { // the agent was added a moment ago, or there is none
+	if agent == nil { // the agent was just added, or does not exist
 		if agent = e.agent(c.Run.Agent); agent == nil {
 			agent = missing(c.Run.Agent)
 		}

@@ -1,22 +1,23 @@
 // Package engine runs agents: it makes runs durable, starts them when their thread and their agent are free, drives the
-// agent's backend, records its events, and ends every run in exactly one state. The service and package stepping call
-// it, and the bridge makes it. It knows no dialect and no HTTP, and answers no client.
+// agent's backend, records its events, and ends every run in exactly one state. The service and package stepping use
+// it, and the bridge creates it. It knows nothing of dialects and HTTP, and answers no clients.
 //
-// Start reading at Engine.Begin (a run is made) or dispatcher.claimNext (a pending run is claimed). Both call
+// Start reading at Engine.Begin (a run is created) or dispatcher.claimNext (a pending run is claimed). Both call
 // Engine.start, and execution.run follows: execute drives the backend, recorder and eventWriter log its events, finish
-// and endWriter log the end. CONCURRENCY.md has the locks.
+// and endWriter log the end. CONCURRENCY.md describes the locks.
 //
 // # Files
 //
-// Files in messages become artifacts with the input's event. A file is known by its name and its bytes (attachments),
-// so messages stay as they came, and a page that sends the whole thread again changes nothing.
+// Files in messages become artifacts with the input's event. A file is identified by its name and its content
+// (attachments), so messages are not changed, and a page that sends the whole thread again changes nothing.
 //
 // The first input of a task/step agent's thread follows an empty checkpoint with next: ["__start__"], from which the
-// first message can be replaced. It is an event of its own, since the kind of an agent may be known only when its first
-// run has been started. Threads of earlier versions have none.
+// first message can be replaced. It is a separate event, since the kind of an agent may be known only after its first
+// run has started. Threads of earlier versions have no such checkpoint.
 //
 // # Answers
 //
 // An answer of one client is for the questions of one run. A bare value is refused if several runs of the agent wait.
-// An answer to a question from before others worked on the thread goes to the upstream thread that asked (overlap.go).
+// If others have worked on the thread since a question, its answer goes to the upstream thread that asked it
+// (overlap.go).
 package engine

@@ -13,30 +13,31 @@ import (
 )
 
 const (
-	// wholeTries is how often the end is tried together with all queued events. After that it is tried alone.
+	// wholeTries is the number of attempts to write the end together with all queued events. After that it is written
+	// alone.
 	wholeTries = 4
 	firstPause = 50 * time.Millisecond
 	longPause  = 5 * time.Second
-	// Readers that wait for the end are told that it cannot be written after tellAfter, if it was tried alone as well,
-	// and after tellAnyway in any case.
+	// Readers that wait for the end are told that it cannot be written after tellAfter if writing it alone was also
+	// tried, and after tellAnyway in any case.
 	tellAfter  = 3 * time.Second
 	tellAnyway = 10 * time.Second
 )
 
-// endWriter writes the end of a run. It tries until that works or the process stops: a disk may be full for a while,
-// and a run that never ended would hold its thread until the next start.
+// endWriter writes the end of a run. It retries until that succeeds or the process stops: a disk may be full for a
+// while, and a run that never ended would occupy its thread until the next start.
 type endWriter struct {
 	x        *execution
-	out      mapping.Outcome // to be written; may change when the queued events are given up
+	out      mapping.Outcome // to be written; may change when the queued events are dropped
 	began    time.Time
 	tries    int
-	pause    time.Duration // before the next try
-	unknown  bool          // a try may have been committed
-	alone    bool          // the queued events are given up
+	pause    time.Duration // before the next attempt
+	unknown  bool          // an attempt may have been committed
+	alone    bool          // the queued events were dropped
 	failures logthrottle.Limiter
 }
 
-// write tries until the end is written, the process stops, or giveUp returns true. over reports whether the end is
+// write retries until the end is written, the process stops, or giveUp returns true. over reports whether the end is
 // written or, with ErrFenced, the run belongs to another process.
 func (w *endWriter) write(ctx context.Context, giveUp func() bool) (over bool, err error) {
 	for {
@@ -57,7 +58,7 @@ func (w *endWriter) overdue() bool {
 	return since > tellAnyway || since > tellAfter && w.tries > wholeTries
 }
 
-// try tries once.
+// try makes one attempt.
 func (w *endWriter) try(ctx context.Context) (over bool, err error) {
 	x := w.x
 	if x.rec != nil {
@@ -82,7 +83,7 @@ func (w *endWriter) try(ctx context.Context) (over bool, err error) {
 	return false, err
 }
 
-// writeBare writes the end of a run whose state could not be read, so that there is nothing to fold.
+// writeBare writes the end of a run whose state could not be read.
 func (w *endWriter) writeBare(ctx context.Context) error {
 	x := w.x
 	ev := mapping.Event{RunID: x.Run.ID, Kind: mapping.KindEnd, At: x.store.Now(), Head: mapping.Head{Outcome: &w.out}}
@@ -95,7 +96,7 @@ func (w *endWriter) writeBare(ctx context.Context) error {
 	return err
 }
 
-// committed reports whether the run has left this process as intended, by a commit that was never answered.
+// committed reports whether the run has left this process as intended through a commit that was not answered.
 func (w *endWriter) committed(ctx context.Context) bool {
 	x := w.x
 	r, err := x.store.Runs.Get(ctx, x.Run.ThreadID, x.Run.ID)

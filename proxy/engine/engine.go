@@ -27,17 +27,17 @@ type Engine struct {
 	allow    func(ctx context.Context, n int) (giveBack func(n int), err error) // WithRunLimit
 
 	settings atomic.Pointer[settings]
-	root     context.Context // of all work that belongs to no request; ends with errShutdown
+	root     context.Context // for all work outside of requests; ends with errShutdown
 	stop     context.CancelCauseFunc
 
 	runs      registry      // executions in this process
-	claims    claimTracker  // claims under way
+	claims    claimTracker  // running claims
 	wakeup    wakeup        // of the dispatcher
-	lease     *lease        // how long this process may act
-	idle      idleTimers    // one for each run whose client pulls its steps
+	lease     *lease        // of this process
+	idle      idleTimers    // one for each run whose client requests its steps
 	held      reconciler    // the last comparison of held and executed runs
 	callBytes atomic.Int64  // bodies of agent calls in memory
-	deletions chan struct{} // held while one batch of deleted threads is passed on to agents
+	deletions chan struct{} // held while a batch of deleted threads is passed on to agents
 
 	background  []Background
 	taskRemoved func(tenant, taskID string) // OnRemoved
@@ -65,7 +65,7 @@ func Statuses() []mapping.RunStatus {
 type Dialects interface {
 	// Webhook returns the body of a run's completion webhook.
 	Webhook(run mapping.Run, out mapping.Outcome, values []byte) ([]byte, error)
-	// ArtifactPath returns the path of an artifact's bytes for clients, or "" if there is none.
+	// ArtifactPath returns the path of an artifact's content for clients, or "" if there is none.
 	ArtifactPath(agent, taskID, artifactID string) string
 }
 
@@ -81,8 +81,8 @@ type Option func(*Engine)
 // WithTracer enables tracing of runs. A nil tracer disables it.
 func WithTracer(t *trace.Tracer) Option { return func(e *Engine) { e.tracer = t } }
 
-// WithRunLimit sets a limit for new runs. allow is called before n runs are made for the principal of ctx. giveBack is
-// called with the number of those that were not made.
+// WithRunLimit sets a limit for new runs. allow is called before n runs are created for the principal of ctx. giveBack
+// is called with the number of those that were not created.
 func WithRunLimit(allow func(ctx context.Context, n int) (giveBack func(n int), err error)) Option {
 	return func(e *Engine) { e.allow = allow }
 }
@@ -92,7 +92,7 @@ func WithAudit(d *mapping.AuditRecord) Option {
 	return func(e *Engine) { e.root = mapping.WithAuditRecord(e.root, d) }
 }
 
-// New returns an Engine. It does nothing before Start.
+// New returns an Engine, which does nothing before Start.
 func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[string]*Agent, meter Meter,
 	dialects Dialects, logger *zap.Logger, options ...Option) *Engine {
 	root, stop := context.WithCancelCause(context.Background())
@@ -111,9 +111,9 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 	return e
 }
 
-// Start picks up what an earlier process left behind, and begins to start pending runs. It returns after the first look
-// at pending runs. If the disk is full that look fails, and Start returns without error: reading works then, and the
-// dispatcher tries again.
+// Start recovers what an earlier process left behind and begins to start pending runs. It returns after the first look
+// at pending runs. If that fails because the disk is full, Start returns no error: reads work, and the dispatcher
+// retries.
 func (e *Engine) Start(ctx context.Context) error {
 	if e.store.Shared() {
 		e.renewLease(ctx)
@@ -145,8 +145,7 @@ func (e *Engine) Start(ctx context.Context) error {
 // spawn runs f with the root context on a goroutine that Shutdown waits for.
 func (e *Engine) spawn(f func(ctx context.Context)) { e.runs.spawn(func() { f(e.root) }) }
 
-// Shutdown lets running runs end until ctx is over, then hands the rest over to the next process. New runs are refused
-// from its beginning.
+// Shutdown refuses new runs, lets running ones end until ctx is over, and hands the rest over to the next process.
 func (e *Engine) Shutdown(ctx context.Context) {
 	e.runs.drain()
 	await(ctx, e.runs.all())
@@ -187,8 +186,8 @@ func (e *Engine) ArtifactPath(agent, taskID, artifactID string) string {
 	return e.dialects.ArtifactPath(agent, taskID, artifactID)
 }
 
-// runContext returns a context within ctx for work on behalf of r. Its trace is below the run's span. Without a tracer
-// it is below the request that asked for the run.
+// runContext returns a context for work on behalf of r. Its trace is below the run's span, or without a tracer below
+// the request for the run.
 func (e *Engine) runContext(ctx context.Context, r *mapping.Run) context.Context {
 	at := traceOf(r)
 	if e.tracer != nil {

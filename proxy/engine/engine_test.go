@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { adaptertest.Main(m, blank.Drop) }
 
-// script is a backend that does what a test says.
+// script is a backend scripted by a test.
 type script struct {
 	exposes mapping.Exposure
 	runs    atomic.Int64
@@ -44,7 +44,7 @@ func (s *script) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mappi
 	}
 }
 
-// bench is one engine over a real SQLite file.
+// bench is an engine over a real SQLite file.
 type bench struct {
 	*engine.Engine
 	st     *store.Store
@@ -53,12 +53,12 @@ type bench struct {
 	script *script
 }
 
-// agents has the agent do something else from now on.
+// agents replaces the agent's script.
 func (b *bench) agents(run func(context.Context, adapter.Assignment, func(mapping.Event, error) bool)) {
 	b.script.run = run
 }
 
-// cold is the log without what is in memory.
+// cold returns a log with empty caches.
 func (b *bench) cold(t *testing.T) *eventlog.Log {
 	t.Helper()
 	log, err := eventlog.New(b.st)
@@ -81,7 +81,7 @@ func open(t *testing.T, path string, b adapter.Backend, change ...func(*config.A
 	return openAs(t, "a", path, b, change...)
 }
 
-// openAs is open with an agent of another name.
+// openAs is open for an agent with another name.
 func openAs(t *testing.T, name, path string, b adapter.Backend, change ...func(*config.Agent)) *bench {
 	t.Helper()
 	a := config.DefaultAgent()
@@ -94,7 +94,6 @@ func openAs(t *testing.T, name, path string, b adapter.Backend, change ...func(*
 	return w
 }
 
-// assemble starts an engine with one agent.
 func assemble(t *testing.T, path string, cfg *config.Config, a *engine.Agent, dialects engine.Dialects) *bench {
 	t.Helper()
 	st, err := store.Open(t.Context(), path, store.Options{Synchronous: storetest.Synchronous(), Passed: storetest.Passed()}, zap.NewNop())
@@ -291,10 +290,10 @@ func TestCancelEndsOnceAndFreesTheThread(t *testing.T) {
 		t.Errorf("outcome %+v", out)
 	}
 	if kept, err := b.st.Runs.Get(t.Context(), "", r.ID); err != nil || kept.CancelReason != mapping.CancelledAsTaken {
-		t.Errorf("the run says %q, %v", kept.CancelReason, err)
+		t.Errorf("cancel reason %q, %v", kept.CancelReason, err)
 	}
 	if err := b.Cancel(t.Context(), &r, engine.Cancellation{}); mapping.Classify(err).Class != mapping.Conflict {
-		t.Errorf("a second cancel said %v", err)
+		t.Errorf("a second cancel returned %v", err)
 	}
 	th, _ := b.st.Threads.Get(t.Context(), r.ThreadID)
 	if th.Status != mapping.ThreadIdle {
@@ -306,7 +305,7 @@ func TestBusyThread(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		strategy mapping.Strategy
-		first    mapping.RunStatus // of the run that was there; "" is gone
+		first    mapping.RunStatus // of the existing run; "" means removed
 		refused  bool
 	}{
 		{mapping.StrategyReject, "", true},
@@ -331,7 +330,7 @@ func TestBusyThread(t *testing.T) {
 			created, err := b.Begin(t.Context(), order(thread, tc.strategy))
 			if tc.refused {
 				if mapping.Classify(err).Code != mapping.CodeThreadBusy {
-					t.Fatalf("a second run said %v", err)
+					t.Fatalf("a second run returned %v", err)
 				}
 				close(goOn)
 				b.end(t, first)
@@ -341,7 +340,7 @@ func TestBusyThread(t *testing.T) {
 				t.Fatalf("second run %s, %v", created.Run.Status, err)
 			}
 			if tc.strategy == mapping.StrategyInterrupt {
-				<-started // the second one runs although the first was not let go
+				<-started // the second one runs although the first was not released
 			}
 			close(goOn)
 			if out := b.end(t, created.Run); out.Status != mapping.RunSuccess {
@@ -380,7 +379,7 @@ func TestAgentConcurrencyQueuesTheRest(t *testing.T) {
 		}
 	}
 	if most.Load() > 2 {
-		t.Errorf("%d ran at once, 2 are allowed", most.Load())
+		t.Errorf("%d ran at once, want at most 2", most.Load())
 	}
 }
 
@@ -423,7 +422,7 @@ func TestFilesOfTheInputAreArtifactsBeforeTheAgentIsCalled(t *testing.T) {
 		twoSteps(ctx, task, yield)
 	}
 	b := setup(t, s)
-	for range 2 { // the agent is not known at the first run, and known at the second
+	for range 2 { // the agent's dialect is unknown at the first run and known at the second
 		o := order(mapping.NewID(), mapping.StrategyReject)
 		o.New.Run.Kwargs = json.RawMessage(`{"input":{"messages":[{"type":"human","content":"hi"}],"files":{"/a/b.txt":"text"}}}`)
 		if out := b.end(t, b.begin(t, o)); out.Status != mapping.RunSuccess || !slices.Equal(paths, []string{"a/b.txt"}) {
@@ -456,7 +455,7 @@ func TestAnAnswerInTextIsPartOfTheConversation(t *testing.T) {
 	}
 }
 
-// TestInheritedQueue: a run that waits for one of an earlier process starts when that one ends.
+// A run that waits for one of an earlier process starts when that one ends.
 func TestInheritedQueue(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 2)

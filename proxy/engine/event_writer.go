@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	maxQueued  = 256 // pieces; a backend that is faster waits
+	maxQueued  = 256 // pieces; a faster backend waits
 	maxBatched = 64  // pieces that are written without waiting for more
 )
 
-// How long an event may wait to be written together with others. A token waits for none: those that come in a crowd are
-// written together anyway, because each write takes a while. A stateful agent's own ids (links) are not needed before
-// its first output, and are written with that.
+// How long an event may wait to be written together with others. A token does not wait: if many arrive, they are
+// batched anyway, because each write takes a while. A stateful agent's links are not needed before its first output,
+// and are written with that.
 const (
 	stepDelay = 2 * time.Millisecond
 	linkDelay = 100 * time.Millisecond
 )
 
-// piece is one event on its way into the store, with what belongs to it.
+// piece is one event to be stored, with everything that belongs to it.
 type piece struct {
 	entry     *state.Entry
 	snapshot  []byte
@@ -34,13 +34,14 @@ type piece struct {
 	files     []artifact.FileWrite
 	drop      []string
 	artifacts []string
-	point     statePoint // where the recorder stands after it
-	late      bool       // is written with the end, or when the queue is drained
-	replaces  bool       // replaces such a piece if that is queued right before it
+	point     statePoint // state of the recorder after it
+	late      bool       // written with the end, or when the queue is drained
+	replaces  bool       // replaces such a piece if that is directly before it in the queue
 }
 
-// eventWriter writes a run's events in order and publishes them when they are durable. One transaction has all events
-// that were queued during the previous one. push is called by one goroutine; the rest is safe for concurrent use.
+// eventWriter writes a run's events in order and publishes them when they are durable. One transaction contains all
+// events that were queued during the previous one. push is called by one goroutine; the rest is safe for concurrent
+// use.
 type eventWriter struct {
 	x *execution
 
@@ -49,10 +50,10 @@ type eventWriter struct {
 	phase   writerPhase
 	due     time.Time   // when the timer fires; zero if it is not set
 	timer   *time.Timer // nil if it was never needed
-	err     error       // why nothing is written any more, except by close
-	durable statePoint  // where the recorder stood after the last piece written
+	err     error       // why only close still writes
+	durable statePoint  // state of the recorder after the last piece written
 	logged  int64       // number of that piece's event, or of the newest one found in the log
-	idle    sync.Cond   // signalled when writing ends, or the queue shrinks
+	idle    sync.Cond   // signalled when writing ends or the queue shrinks
 }
 
 type writerPhase int
@@ -72,7 +73,7 @@ func newEventWriter(x *execution, at statePoint, logged int64) *eventWriter {
 	return w
 }
 
-// push queues a piece, to be written within delay. It returns the error of an earlier write.
+// push queues a piece to be written within delay. It returns the error of an earlier write.
 func (w *eventWriter) push(p piece, delay time.Duration) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,7 +109,7 @@ func (w *eventWriter) pushTogether(list []piece) error {
 	return w.err
 }
 
-// put queues a piece as soon as there is room. The lock must be held.
+// put queues a piece as soon as there is space. The lock must be held.
 func (w *eventWriter) put(p piece) error {
 	for len(w.queue) >= maxQueued && w.err == nil {
 		w.start()
@@ -182,7 +183,7 @@ func (w *eventWriter) write() {
 		}
 		batch := w.queue[:n:n]
 		if w.queue = w.queue[n:]; len(w.queue) == 0 {
-			w.queue = nil // else it keeps what was written for as long as nothing comes
+			w.queue = nil // frees the written pieces
 		}
 		w.idle.Broadcast()
 		w.mu.Unlock()
@@ -194,9 +195,9 @@ func (w *eventWriter) write() {
 	w.idle.Broadcast()
 }
 
-// ready returns how many pieces may be written. A question, with the links after it, waits for the end of its run and
-// is written with that: a client that is shown a question may answer at once, and must find the run ended. Any other
-// event after a question shows that the run goes on. The lock must be held.
+// ready returns how many pieces may be written. A question, with the links after it, is written together with the end
+// of its run: a client that sees a question may answer at once, and must find the run ended. Any other event after a
+// question shows that the run continues. The lock must be held.
 func (w *eventWriter) ready() int {
 	n := len(w.queue)
 	if n >= maxQueued {
@@ -213,7 +214,7 @@ func (w *eventWriter) ready() int {
 	return n
 }
 
-// wrote notes the result of a batch. A batch that could not be written stays first in the queue, since later events
+// wrote records the result of a batch. A batch that could not be written remains first in the queue, since later events
 // build on it. The lock must be held.
 func (w *eventWriter) wrote(batch []piece, err error) {
 	if err != nil {
@@ -241,7 +242,7 @@ func (w *eventWriter) close(ctx context.Context, last *piece, end *store.End) er
 	for w.phase == writerWriting {
 		w.idle.Wait()
 	}
-	w.phase = writerClosing // push is not called any more, but its timer may still go off
+	w.phase = writerClosing // push is no longer called, but its timer may still fire
 	if w.timer != nil {
 		w.timer.Stop()
 	}
@@ -262,8 +263,8 @@ func (w *eventWriter) close(ctx context.Context, last *piece, end *store.End) er
 	return err
 }
 
-// dropLogged removes from the queue the pieces that a write with an unknown result has logged, which are all or none of
-// it. Nothing else may touch the queue then.
+// dropLogged removes from the queue the pieces that a write with an unknown result has logged, which are either all of
+// that batch or none. Nothing else may use the queue during that time.
 func (w *eventWriter) dropLogged(ctx context.Context) error {
 	if !w.unsure() {
 		return nil
@@ -284,14 +285,14 @@ func (w *eventWriter) dropLogged(ctx context.Context) error {
 	return nil
 }
 
-// unsure reports whether it is not known whether the first pieces of the queue were written.
+// unsure reports whether it is unknown if the first pieces of the queue were written.
 func (w *eventWriter) unsure() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return errors.Is(w.err, store.ErrUnknown)
 }
 
-// giveUp drops the queue, and returns where the recorder stood before it.
+// giveUp drops the queue and returns the state of the recorder before it.
 func (w *eventWriter) giveUp() statePoint {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -303,7 +304,7 @@ func (w *eventWriter) giveUp() statePoint {
 // that. Others are flushed when a reader sees them, or with the end.
 //
 // Followed is checked again after the commit. A reader first sets that it follows, then flushes, then reads. So either
-// it is seen here, or its flush covers the commit.
+// it is noticed here, or its flush covers the commit.
 func (w *eventWriter) commit(ctx context.Context, batch []piece, end *store.End) error {
 	x, buffer := w.x, w.x.buffer
 	tx := store.Append{ThreadID: x.Run.ThreadID, RunID: x.Run.ID, Fence: x.Fence, End: end, Relaxed: end == nil && !buffer.Followed()}
@@ -358,7 +359,7 @@ func gather(w *store.Append, p piece) {
 	w.Artifacts = append(w.Artifacts, p.artifacts...)
 }
 
-// putLink adds a link in place of an older one of the same thread or task.
+// putLink adds a link, replacing an older one for the same thread or task.
 func putLink(list []mapping.Link, l mapping.Link) []mapping.Link {
 	for i := range list {
 		if list[i].Agent == l.Agent && list[i].TaskID == l.TaskID {

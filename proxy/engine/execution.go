@@ -17,7 +17,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// execution is one run executed by this process. Only its goroutine touches it, except cancel, done and stalled.
+// execution is one run executed by this process. Only its goroutine uses it, except for cancel, done and stalled.
 type execution struct {
 	*store.Claimed // owned by the execution; run takes Logged out
 	e              *Engine
@@ -27,13 +27,13 @@ type execution struct {
 	span           *trace.Run // nil without tracing
 	cancel         context.CancelCauseFunc
 
-	// What the backend gets.
+	// Input of the backend.
 	text          *string            // StartRequest.Text
 	next          *StepInput         // StartRequest.next
-	newThread     bool               // the thread was made with this run
+	newThread     bool               // the thread was created with this run
 	input         *rule.Input        // StartRequest.Input, until it is passed on
 	recalled      *memory.Recalled   // StartRequest.Recalled, until it is passed on
-	recalledItems []mapping.ItemName // items that the agent is told of, until that is logged
+	recalledItems []mapping.ItemName // items passed to the agent, until that is logged
 	token         memory.Token
 
 	buffer  *eventlog.RunBuffer
@@ -42,7 +42,7 @@ type execution struct {
 	results int       // updates of the agent so far
 	stepped time.Time // time of the newest update, or start of the attempt
 
-	// The end. The goroutine of an endWriter that goes on after a stall writes these too.
+	// The end. These are also written by the goroutine of an endWriter that continues after a stall.
 	done     chan struct{}
 	outcome  mapping.Outcome // valid once done is closed
 	stalled  chan struct{}   // closed when the end could not be written for a while
@@ -73,7 +73,7 @@ func (e *Engine) newExecution(agent *Agent, c *store.Claimed, o *StartRequest) (
 		agent.slots.release()
 		return nil, nil
 	}
-	e.log.WakeThread(c.Run.ThreadID) // nothing may be logged of the run for a while
+	e.log.WakeThread(c.Run.ThreadID) // nothing of the run may be logged for a while
 	ctx = x.reportStart(ctx, o)
 	return x, adapter.WithCallKeeper(adapter.WithPermit(ctx, x.stillHolds), x.calls)
 }
@@ -84,13 +84,13 @@ func (x *execution) run(ctx context.Context) {
 	ctx, stop := x.withTimeout(ctx)
 	defer stop()
 	logged := x.Logged
-	x.Logged = nil // it does not live as long as the run
+	x.Logged = nil // frees it before the run ends
 	out, err := x.execute(ctx, logged)
 	x.finish(ctx, out, err)
 }
 
 // withTimeout returns a context that ends run_timeout after the start of the run, in whichever process that was. A
-// lockstep run waits for its client in between, so it has that time for each step.
+// lockstep run waits for its client between steps, so the limit applies to each step.
 func (x *execution) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	t := x.agent.Config.RunTimeout
 	if t <= 0 {
@@ -102,8 +102,8 @@ func (x *execution) withTimeout(ctx context.Context) (context.Context, context.C
 	return context.WithTimeoutCause(ctx, t, errTimeout)
 }
 
-// execute drives the backend, again if the run may be retried. It returns the outcome that the backend named, or why
-// there is none. A panic fails this run only.
+// execute drives the backend, repeatedly if the run may be retried. It returns the outcome reported by the backend, or
+// why there is none. A panic fails only this run.
 func (x *execution) execute(ctx context.Context, logged []mapping.Event) (out *mapping.Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -158,7 +158,7 @@ func (x *execution) attempt(ctx context.Context, logged []mapping.Event) (*mappi
 	return nil, nil
 }
 
-// take records one event of the backend. It returns an error if the run must not go on.
+// take records one event of the backend. It returns an error if the run must not continue.
 func (x *execution) take(ctx context.Context, ev *mapping.Event) error {
 	x.token.HideIn(ev)
 	if ev.Kind == mapping.KindLinked {
@@ -178,8 +178,8 @@ func (x *execution) take(ctx context.Context, ev *mapping.Event) error {
 	return x.rec.fault
 }
 
-// prepare logs the start and the input of the run where that was not done at its creation, and returns the events of
-// the backend. An agent of a known dialect receives nothing before the events are ranged over.
+// prepare logs the start and the input of the run unless that was done at its creation, and returns the events of the
+// backend. An agent of a known dialect receives nothing before the iteration starts.
 func (x *execution) prepare(ctx context.Context, logged []mapping.Event) (iter.Seq2[mapping.Event, error], error) {
 	if !has(logged, mapping.KindStarted) {
 		ev := startedEvent(&x.Run)
@@ -208,7 +208,7 @@ func (x *execution) prepare(ctx context.Context, logged []mapping.Event) (iter.S
 
 // resume folds the logged events and begins the run's buffer.
 func (x *execution) resume(ctx context.Context, logged []mapping.Event) error {
-	// Also for a run that is cancelled already, since its end builds on its start.
+	// Also for a cancelled run, since its end builds on its start.
 	base, err := x.e.log.Base(context.WithoutCancel(ctx), x.Run.ThreadID, x.Run.Base)
 	if err != nil {
 		return err
@@ -255,7 +255,7 @@ func has(logged []mapping.Event, k mapping.Kind) bool {
 	return slices.ContainsFunc(logged, func(ev mapping.Event) bool { return ev.Kind == k })
 }
 
-// endsAtOnce reports whether the run goes to the end of the graph as which an opaque agent is shown (command.goto
+// endsAtOnce reports whether the run jumps to the end of the graph that represents an opaque agent (command.goto
 // "__end__"). Its start drops the open question, and the agent receives nothing. No other goto reaches such an agent.
 func (x *execution) endsAtOnce() bool {
 	return !x.rec.exposes.ReportsState() && len(x.Run.Options.Goto) > 0
@@ -269,7 +269,7 @@ func (x *execution) gotoEnd() iter.Seq2[mapping.Event, error] {
 	}
 }
 
-// oneStep reports whether the run is a lockstep run, which stops after each step. So does its first step after a
+// oneStep reports whether the run is a lockstep run, which stops after each step, including its first step after a
 // restart.
 func (x *execution) oneStep() bool {
 	return x.Run.Options.Stepping == mapping.SteppingLockstep

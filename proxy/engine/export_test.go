@@ -8,12 +8,12 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// Lease gives the engine a lease that lasts for d, as one over PostgreSQL has.
+// Lease gives the engine a lease that lasts for d, as on PostgreSQL.
 func (e *Engine) Lease(d time.Duration) {
 	e.lease.extend(e.lease.now()+d, func() { e.loseLease() })
 }
 
-// Suspend lets the lease's clock go on by d while everything else stands still, as when the machine is suspended.
+// Suspend advances the lease's clock by d while everything else stands still, as when the machine is suspended.
 func (e *Engine) Suspend(d time.Duration) {
 	e.lease.mu.Lock()
 	defer e.lease.mu.Unlock()
@@ -21,19 +21,19 @@ func (e *Engine) Suspend(d time.Duration) {
 	e.lease.clock = func() time.Duration { return clock() + d }
 }
 
-// Compare has the engine compare what it holds with what it executes, now.
+// Compare compares held and executed runs now.
 func (e *Engine) Compare(ctx context.Context) error { return e.freeHeld(ctx) }
 
-// Lapse has the engine find that its lease is over.
+// Lapse makes the lease expire.
 func (e *Engine) Lapse() { e.loseLease() }
 
-// WatchIdle has the engine start the clocks of runs that other processes have parked, now.
+// WatchIdle starts the timers of runs that other processes have parked.
 func (e *Engine) WatchIdle(ctx context.Context) error { return e.startIdleTimers(ctx, true) }
 
-// KeepWatchingIdle does that once a minute.
+// KeepWatchingIdle does the same once a minute.
 func (e *Engine) KeepWatchingIdle(ctx context.Context) { e.watchIdle(ctx) }
 
-// IdleOver has a run's clock go off.
+// IdleOver makes a run's timer fire.
 func (e *Engine) IdleOver(r mapping.Run) {
 	e.idleOver(store.PolledRun{ID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Tenant: r.Tenant, Owner: r.Owner})
 }

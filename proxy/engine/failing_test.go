@@ -12,7 +12,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// direct is a connection past the store.
+// direct returns a connection that bypasses the store.
 func (b *bench) direct(t *testing.T) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+b.path+"?_pragma=busy_timeout(5000)")
@@ -23,7 +23,7 @@ func (b *bench) direct(t *testing.T) *sql.DB {
 	return db
 }
 
-// fault makes the database refuse what a trigger says, until it is lifted.
+// fault makes the database refuse what a trigger matches, until lift is called.
 func (b *bench) fault(t *testing.T, trigger string) (lift func()) {
 	t.Helper()
 	db := b.direct(t)
@@ -37,7 +37,7 @@ func (b *bench) fault(t *testing.T, trigger string) (lift func()) {
 	}
 }
 
-// stepping is a backend whose steps a test lets go one by one.
+// stepping is a backend whose steps are released one by one.
 func stepping(n int) (s *script, goOn chan struct{}) {
 	goOn = make(chan struct{})
 	s = &script{exposes: mapping.ExposesNothing}
@@ -87,7 +87,7 @@ func TestAStoreThatFailsForAWhileLosesNothing(t *testing.T) {
 	es := b.read(t, r)
 	outcome := es[len(es)-1].Head.Outcome
 	if outcome.Status.Active() || len(es) < 6 {
-		t.Fatalf("%d events, outcome %+v: the step done while the store failed is gone", len(es), outcome)
+		t.Fatalf("%d events, outcome %+v: the step made while the store failed is missing", len(es), outcome)
 	}
 	b.sameCold(t, r)
 	if out := b.endOfNext(t, r.ThreadID); out.Status != mapping.RunSuccess {
@@ -95,7 +95,7 @@ func TestAStoreThatFailsForAWhileLosesNothing(t *testing.T) {
 	}
 }
 
-// What can never be written is given up: the run fails, and what is in the history stays sound.
+// An event that can never be written is dropped: the run fails, and the history remains sound.
 func TestAnEventThatCannotBeWrittenFailsTheRun(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
@@ -168,7 +168,7 @@ func (b *bench) endOfNext(t *testing.T, thread string) mapping.Outcome {
 	return b.end(t, b.begin(t, o))
 }
 
-// sameCold checks that every checkpoint reads from the store as it was folded live.
+// sameCold checks that every checkpoint is read from the store as it was folded live.
 func (b *bench) sameCold(t *testing.T, r mapping.Run) {
 	t.Helper()
 	es := b.read(t, r)

@@ -17,15 +17,15 @@ import (
 	"go.uber.org/zap"
 )
 
-// runFiles implements adapter.Files: the files of the state that a run stands on, and those that clients uploaded. Only
+// runFiles implements adapter.Files: the files of the state that a run is based on, and those uploaded by clients. Only
 // the execution's goroutine uses it.
 type runFiles struct {
 	x         *execution
-	none      bool                 // the thread was made with this run, which brought no files
+	none      bool                 // the thread was created with this run, without files
 	continued bool                 // the agent's task has done steps
-	given     mapping.UploadCursor // up to which uploads it received with them
-	stated    map[string][]byte    // artifact id → bytes, where the state has others than the artifact
-	held      map[string]bool      // sums of the files within the state's messages; nil if not read yet
+	given     mapping.UploadCursor // the uploads that it received with them
+	stated    map[string][]byte    // artifact id → content, if it differs from the artifact's
+	held      map[string]bool      // checksums of the files in the state's messages; nil if not read yet
 }
 
 var _ adapter.Files = (*runFiles)(nil)
@@ -39,13 +39,13 @@ func (f *runFiles) List(ctx context.Context) ([]mapping.Artifact, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, _ := rule.ChangedFiles(nil, f.x.rec.fold) // what is no file there was named when it came
+	files, _ := rule.ChangedFiles(nil, f.x.rec.fold) // invalid files were reported on arrival
 	return f.ofState(list, files), nil
 }
 
-// ofState returns the thread's artifacts as they are in the state that the run stands on. The stored artifacts, one for
-// each path, include files of runs that were rolled back, deleted or left by a fork. They lack files that clients wrote
-// into the state.
+// ofState returns the thread's artifacts as they are in the state that the run is based on. The stored artifacts, one
+// for each path, include files of runs that were rolled back, deleted or left by a fork. They lack files that clients
+// wrote into the state.
 func (f *runFiles) ofState(list []mapping.Artifact, files []rule.File) []mapping.Artifact {
 	f.stated = map[string][]byte{}
 	in := make(map[string]rule.File, len(files))
@@ -74,8 +74,8 @@ func (f *runFiles) ofState(list []mapping.Artifact, files []rule.File) []mapping
 	return kept
 }
 
-// inMessages reports whether a message of the state holds the bytes of an artifact. A message that was replaced by one
-// without its file does not.
+// inMessages reports whether a message of the state contains the content of an artifact. A message that was replaced by
+// one without its file does not.
 func (f *runFiles) inMessages(a mapping.Artifact) bool {
 	if f.held == nil {
 		f.held = rule.HeldSums(f.x.rec.fold.Messages())
@@ -83,13 +83,13 @@ func (f *runFiles) inMessages(a mapping.Artifact) bool {
 	return f.held[a.Sum]
 }
 
-// late reports whether an upload came after the agent last received files. It is in the state after the step before
+// late reports whether an upload came after the agent last received files. It enters the state after the step before
 // which it is passed on.
 func (f *runFiles) late(a mapping.Artifact) bool {
 	return f.continued && !a.AgentCreated && !f.given.Has(a)
 }
 
-// asStated returns the artifact with the bytes of the state.
+// asStated returns the artifact with the content from the state.
 func (f *runFiles) asStated(a mapping.Artifact, file rule.File) mapping.Artifact {
 	if sum := sumOf(file.Content); a.Sum != sum {
 		a.Sum, a.Size = sum, int64(len(file.Content))
@@ -123,20 +123,20 @@ func (f *runFiles) Save(ctx context.Context, name, remoteID string, body io.Read
 	return x.store.Artifacts.Save(ctx, a, body, int64(x.e.Config().Limits.Artifact), true)
 }
 
-// Path returns the path of an artifact's bytes for clients of the run's agent.
+// Path returns the path of an artifact's content for clients of the run's agent.
 func (f *runFiles) Path(artifactID string) string {
 	return f.x.e.ArtifactPath(f.x.agent.Name, f.x.Run.TaskID, artifactID)
 }
 
-// changedFiles are the files that a run brought and made, as far as they became artifacts.
+// changedFiles are the files of a run's input and output that became artifacts.
 type changedFiles struct {
 	files        map[string]string // path → sum, of the artifacts that this run wrote
 	skippedNames map[string]bool   // files that were skipped and logged
-	brought      []rule.File       // files of the messages that the next input event brings
+	brought      []rule.File       // files in the messages of the next input event
 }
 
 // filesOf returns the files that an event changed in the state as artifacts to write, and names them in the event. The
-// files of a step agent are artifacts already (runFiles.Save).
+// files of a step agent are already artifacts (runFiles.Save).
 func (r *recorder) filesOf(ev *mapping.Event, before, after *state.Fold) (writes []artifact.FileWrite, drop, staged []string) {
 	switch {
 	case ev.Kind == mapping.KindUpdate && ev.Head.Reduce:
@@ -150,7 +150,7 @@ func (r *recorder) filesOf(ev *mapping.Event, before, after *state.Fold) (writes
 		r.logSkipped(bad)
 		return r.writeFiles(ev, list, true)
 	case ev.Kind == mapping.KindInput:
-		list, _ := rule.ChangedFiles(before, after) // what a client gave was checked
+		list, _ := rule.ChangedFiles(before, after) // files from clients were checked
 		list, r.brought = append(list, r.brought...), nil
 		return r.writeFiles(ev, list, false)
 	case ev.Kind == mapping.KindState:
@@ -161,11 +161,11 @@ func (r *recorder) filesOf(ev *mapping.Event, before, after *state.Fold) (writes
 	return nil, nil, nil
 }
 
-// maxSkippedLogged bounds the log lines about the files of one run.
+// maxSkippedLogged limits the log lines about the files of one run.
 const maxSkippedLogged = 20
 
-// logSkipped logs once per run which files become no artifacts, since their names or contents cannot be used. They stay
-// in the state, and the run does not fail.
+// logSkipped logs, once per file, which files do not become artifacts because their names or contents cannot be used.
+// They remain in the state, and the run does not fail.
 func (r *recorder) logSkipped(names []string) {
 	for _, name := range names {
 		if r.skippedNames[name] || len(r.skippedNames) == maxSkippedLogged {
@@ -199,8 +199,8 @@ func (r *recorder) writeFiles(ev *mapping.Event, list []rule.File, made bool) (w
 	return writes, drop, nil
 }
 
-// fileWrite returns the artifact of a file. It is fresh unless this run wrote the same bytes under the path, or gave
-// them to the agent itself.
+// fileWrite returns the artifact of a file. It is not fresh if this run has written the same content at the path, or
+// passed it to the agent.
 func (r *recorder) fileWrite(ev *mapping.Event, f rule.File, made bool) (artifact.FileWrite, bool) {
 	sum := sumOf(f.Content)
 	if r.files[f.Path] == sum {
@@ -219,7 +219,7 @@ func sumOf(content []byte) string {
 	return hex.EncodeToString(digest[:])
 }
 
-// noteGiven notes files of the run's input. If they come back in the agent's state they do not become the agent's.
+// noteGiven records files of the run's input. If the agent's state returns them, they do not become the agent's.
 func (r *recorder) noteGiven(files []rule.File) {
 	for _, f := range files {
 		r.files[f.Path] = sumOf(f.Content)

@@ -14,17 +14,18 @@ import (
 )
 
 const (
-	// compareTimeout bounds how long the end of a run, and so its cancellation, waits for the agent's files. An agent
-	// that the run timed out on, or that works on one request at a time, may not answer at all.
+	// compareTimeout limits how long the end of a run, and so its cancellation, waits for the agent's files. An agent
+	// that timed out, or that handles one request at a time, may not answer at all.
 	compareTimeout = 3 * time.Second
-	// deleteAfter is the least time that the thread of a run stays after its end, for readers and retries.
+	// deleteAfter is the minimum time for which the thread of a run remains after its end, for readers and retries.
 	deleteAfter = 5 * time.Second
 )
 
 // finish ends the run, parks it or hands it over, and releases what it held. If that panics, the run is left as it is,
 // as if its end could not be written.
 //
-// If the end cannot be written, finish returns before the run has left this process. A goroutine of its own goes on.
+// If the end cannot be written, finish returns before the run has left this process, and a separate goroutine
+// continues.
 func (x *execution) finish(ctx context.Context, out *mapping.Outcome, err error) {
 	left := true
 	defer func() { x.leave(left, recover()) }()
@@ -59,20 +60,20 @@ func (x *execution) settle(ctx context.Context, out *mapping.Outcome, err error)
 		x.compareFiles(ctx)
 		return x.end(ctx, outcomeOf(ctx, x.agent.Name, err))
 	}
-	if err != nil && mapping.Classify(err).Class == mapping.Internal { // the end of the run does not say why
+	if err != nil && mapping.Classify(err).Class == mapping.Internal { // the end of the run does not contain the cause
 		x.e.logger.Error("run failed inside the bridge", runField(x.Run.ID), agentField(x.agent.Name), zap.Error(err))
 	}
 	x.compareFiles(ctx)
 	left = x.end(ctx, outcomeOf(ctx, x.agent.Name, err))
 	if x.rec != nil && x.rec.fault != nil {
-		x.e.cancelUpstream(x.agent, &x.Run) // the agent would go on
+		x.e.cancelUpstream(x.agent, &x.Run) // otherwise the agent would continue
 	}
 	return left
 }
 
-// end writes the end of the run in one transaction. If that fails the run stays as it is: no reader is told that it has
-// ended, and the next process picks it up. It returns false if the end is still being written. Waiting readers have
-// been told then.
+// end writes the end of the run in one transaction. If that fails the run remains as it is: readers are not told that
+// it has ended, and the next process picks it up. It returns false if the end is still being written; waiting readers
+// have then been told so.
 func (x *execution) end(ctx context.Context, out mapping.Outcome) (left bool) {
 	x.token.HideAtEnd(&out)
 	x.recordFault(out)
@@ -107,7 +108,7 @@ func (x *execution) recordFault(out mapping.Outcome) {
 	}
 }
 
-// ended is called when the end is written, or will not be by this process.
+// ended is called when the end is written, or will not be written by this process.
 func (x *execution) ended(out mapping.Outcome, err error) {
 	switch {
 	case errors.Is(err, store.ErrFenced):
@@ -183,8 +184,8 @@ func (x *execution) comparedFiles(ctx context.Context) (update mapping.Event, ch
 	})
 }
 
-// endOf returns what the store does together with the end event: the run's webhook and, if asked for, the time at which
-// its thread is deleted. state is nil if it has to be read for a webhook.
+// endOf returns what the store does together with the end event: the run's webhook and, if requested, the time at which
+// its thread is deleted. state may be nil if there is no state in memory.
 func (e *Engine) endOf(r *mapping.Run, out mapping.Outcome, now time.Time, state *state.Fold) *store.End {
 	end := &store.End{Outcome: out, Thread: out.Thread()}
 	if out.Parked {
@@ -199,7 +200,7 @@ func (e *Engine) endOf(r *mapping.Run, out mapping.Outcome, now time.Time, state
 	return end
 }
 
-// retention returns how long the thread of a temporary run stays after the run's end.
+// retention returns how long the thread of a temporary run remains after the run's end.
 func (e *Engine) retention(r *mapping.Run, out mapping.Outcome) time.Duration {
 	keep := e.Config().Retention
 	switch {
@@ -211,7 +212,7 @@ func (e *Engine) retention(r *mapping.Run, out mapping.Outcome) time.Duration {
 	return max(deleteAfter, keep.Stateless)
 }
 
-// webhook returns a run's webhook. It returns nil if the body cannot be written, which does not keep the run from
+// webhook returns a run's webhook. It returns nil if the body cannot be encoded, which does not prevent the run from
 // ending.
 func (e *Engine) webhook(r *mapping.Run, out mapping.Outcome, now time.Time, state *state.Fold) *store.Webhook {
 	var err error

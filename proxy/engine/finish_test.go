@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 )
 
-// TestAPanicAtTheEndOfARunFreesWhatItHeld: the run itself is left as it is, for the next process; its agent's only slot
-// is the next run's, and nothing else ends.
+// The run itself is left as it is, for the next process. Its agent's only slot is available to the next run, and
+// nothing else fails.
 func TestAPanicAtTheEndOfARunFreesWhatItHeld(t *testing.T) {
 	t.Parallel()
 	one := config.DefaultAgent()

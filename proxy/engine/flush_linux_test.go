@@ -22,8 +22,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// TestWhatIsTakenFromMemoryIsFlushed: a run that no client follows is committed relaxed. What a reader then gets from
-// the tail in memory is on the disk before the reader has it.
+// A run that no client follows is committed relaxed. Entries that a reader then gets from memory are on disk before the
+// reader has them.
 func TestWhatIsTakenFromMemoryIsFlushed(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]func(*bench, *testing.T, mapping.Run, int){
@@ -43,7 +43,7 @@ func TestWhatIsTakenFromMemoryIsFlushed(t *testing.T) {
 		"read": func(b *bench, t *testing.T, r mapping.Run, said int) {
 			eventually(t, "all that the agent said", func() bool {
 				list, err := b.log.Read(t.Context(), &r, 0)
-				return err == nil && len(list) == said+1 // after the start
+				return err == nil && len(list) == said+1 // including the start
 			})
 		},
 	} {
@@ -72,14 +72,14 @@ func TestWhatIsTakenFromMemoryIsFlushed(t *testing.T) {
 			}
 			read(b, t, r, said)
 			if n := b.unflushed(t); n != 0 {
-				t.Errorf("%d pages that were read are not flushed", n)
+				t.Errorf("%d pages were read but not flushed", n)
 			}
 		})
 	}
 }
 
-// TestReaderThatComesDuringACommit: a reader begins to follow when an append has asked for readers and found none, and
-// is not committed yet. What it gets is on the disk all the same.
+// A reader begins to follow after an append has checked for readers but before it is committed. Its entries are on disk
+// in this case, too.
 func TestReaderThatComesDuringACommit(t *testing.T) {
 	t.Parallel()
 	more := make(chan struct{})
@@ -95,7 +95,7 @@ func TestReaderThatComesDuringACommit(t *testing.T) {
 			}
 		}
 	}})
-	b.unflushed(t) // skips where that cannot be told
+	b.unflushed(t) // skips the test if that cannot be determined
 	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 	release := b.holdWriter(t)
 	more <- struct{}{}
@@ -119,11 +119,11 @@ func TestReaderThatComesDuringACommit(t *testing.T) {
 	<-waits
 	release()
 	if n := <-got; n != 0 {
-		t.Errorf("%d pages that a reader has been told of are not flushed", n)
+		t.Errorf("%d pages were shown to a reader but not flushed", n)
 	}
 }
 
-// holdWriter keeps the store from writing until release is called.
+// holdWriter prevents the store from writing until release is called.
 func (b *bench) holdWriter(t *testing.T) (release func()) {
 	t.Helper()
 	conn, err := sqlite.OpenConn(b.path, sqlite.OpenReadWrite)
@@ -140,13 +140,13 @@ func (b *bench) holdWriter(t *testing.T) (release func()) {
 	}
 }
 
-// goes reports whether a goroutine is within a function.
+// goes reports whether a goroutine is in a function.
 func goes(name string) bool {
 	stacks := make([]byte, 1<<20)
 	return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), name)
 }
 
-// flushing is a bench over a file that is flushed as in service.
+// flushing returns a bench over a file that is flushed as in production.
 func flushing(t *testing.T, s *script) *bench {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.db")
@@ -176,7 +176,7 @@ func (b *bench) logSize(t *testing.T) int64 {
 	return info.Size()
 }
 
-// unflushed is how many pages of the database's log a power cut would take.
+// unflushed returns how many pages of the database's log a power failure would lose.
 func (b *bench) unflushed(t *testing.T) uint64 {
 	t.Helper()
 	f, err := os.Open(b.path + "-wal")
@@ -184,7 +184,7 @@ func (b *bench) unflushed(t *testing.T) uint64 {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	var all unix.CachestatRange // zero is the whole file
+	var all unix.CachestatRange // zero means the whole file
 	var is unix.Cachestat_t
 	err = unix.Cachestat(uint(f.Fd()), &all, &is, 0)
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) {

@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// written is how many bytes of diffs and snapshots a thread's history holds.
+// written returns the size of the diffs and snapshots in a thread's history.
 func (b *bench) written(t *testing.T, thread string) (bytes int) {
 	t.Helper()
 	db := b.direct(t)
@@ -26,7 +26,7 @@ func (b *bench) written(t *testing.T, thread string) (bytes int) {
 	return bytes
 }
 
-// chat is a full state of n messages.
+// chat returns a full state of n messages.
 func chat(n int) json.RawMessage {
 	list := make([]string, n)
 	for i := range list {
@@ -91,7 +91,7 @@ func TestAChatIsKeptAsItsGrowth(t *testing.T) {
 	}
 }
 
-// grownBy is how much shorter the database file is without a thread.
+// grownBy returns how much smaller the database file is without a thread.
 func (b *bench) grownBy(t *testing.T, thread string) (bytes int64) {
 	t.Helper()
 	db := b.direct(t)
@@ -118,8 +118,8 @@ func (b *bench) grownBy(t *testing.T, thread string) (bytes int64) {
 	return max(twice-with, twice-size())
 }
 
-// A state that is rewritten at every step is kept whole now and then, so that reading one checkpoint never folds much
-// more than a state.
+// A state that is rewritten at every step gets occasional snapshots, so that reading a checkpoint never folds much more
+// than a state.
 func TestSnapshotsBoundWhatIsReadForAState(t *testing.T) {
 	t.Parallel()
 	const steps = 120
@@ -136,7 +136,7 @@ func TestSnapshotsBoundWhatIsReadForAState(t *testing.T) {
 	}})
 	thread := mapping.NewID()
 	var runs []mapping.Run
-	for range 2 { // the second goes on from a history that is there
+	for range 2 { // the second continues from an existing history
 		r := b.begin(t, order(thread, mapping.StrategyReject))
 		if out := b.end(t, r); out.Status != mapping.RunSuccess {
 			t.Fatalf("outcome %+v", out)
@@ -169,7 +169,7 @@ func TestAForkBeginsAtItsCheckpoint(t *testing.T) {
 	o := order(thread, mapping.StrategyReject)
 	for _, e := range first {
 		if e.Head.Step != nil {
-			o.New.Run.Options.Checkpoint = e.Head.Checkpoint.ID // of the last step but one
+			o.New.Run.Options.Checkpoint = e.Head.Checkpoint.ID // of the second-to-last step
 			break
 		}
 	}
@@ -188,7 +188,7 @@ func TestAForkBeginsAtItsCheckpoint(t *testing.T) {
 	}
 }
 
-// A run that is picked up goes on from a state that no checkpoint held yet.
+// A run that is picked up continues from a state without a checkpoint.
 func TestAStateWithoutACheckpointSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)

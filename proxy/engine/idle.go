@@ -11,32 +11,32 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// resumeGrace is how long a client has at least, after a start, to ask for the next step of its run. It is also how
+// resumeGrace is the minimum time that a client has, after a start, to request the next step of its run. It is also how
 // often the timers of other processes are taken over.
 const resumeGrace = time.Minute
 
-// StartIdleTimer cancels an active run if no step of it is asked for within its agent's stepping.idle. Each call starts
-// the time again.
+// StartIdleTimer cancels an active run if none of its steps is requested within its agent's stepping.idle. Each call
+// restarts the timer.
 func (e *Engine) StartIdleTimer(r mapping.Run) {
 	if agent := e.agent(r.Agent); agent != nil {
 		e.restartIdleTimer(&r, agent)
 	}
 }
 
-// StopIdleTimer stops the timer of a run, since a step of it is asked for.
+// StopIdleTimer stops the timer of a run because one of its steps is requested.
 func (e *Engine) StopIdleTimer(runID string) { e.idle.cancel(runID) }
 
 func (e *Engine) restartIdleTimer(r *mapping.Run, agent *Agent) {
 	e.cancelIn(agent.Config.Stepping.Idle, store.PolledRun{ID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Tenant: r.Tenant, Owner: r.Owner})
 }
 
-// cancelIn cancels the run after d, unless a step of it is asked for before. A d of 0 is never.
+// cancelIn cancels the run after d, unless one of its steps is requested before. A d of 0 means never.
 func (e *Engine) cancelIn(d time.Duration, r store.PolledRun) {
 	e.idle.set(r.ID, d, func() { e.runs.spawn(func() { e.idleOver(r) }) })
 }
 
-// startIdleTimers starts timers for the runs that other or earlier processes served, if they have none here. The time
-// that has passed counts, except for resumeGrace.
+// startIdleTimers starts timers for runs that other or earlier processes served, if they have none here. The elapsed
+// time counts, but at least resumeGrace remains.
 func (e *Engine) startIdleTimers(ctx context.Context, parkedOnly bool) error {
 	for r, err := range e.store.Claims.Pulled(ctx, parkedOnly) {
 		if err != nil {
@@ -49,8 +49,8 @@ func (e *Engine) startIdleTimers(ctx context.Context, parkedOnly bool) error {
 	return nil
 }
 
-// watchIdle starts timers for runs that other processes have parked, since those processes may be gone. A process that
-// lives checks, as this one does, whether the run went on elsewhere (idleElsewhere).
+// watchIdle starts timers for runs that other processes have parked, since those processes may be gone. Processes that
+// are alive check, as this one does, whether the run continued elsewhere (idleElsewhere).
 func (e *Engine) watchIdle(ctx context.Context) {
 	for pause.For(ctx, resumeGrace) == nil {
 		if err := e.startIdleTimers(ctx, true); err != nil && ctx.Err() == nil {
@@ -59,7 +59,7 @@ func (e *Engine) watchIdle(ctx context.Context) {
 	}
 }
 
-// idleOver cancels a run whose timer has fired. If it cannot be cancelled it is tried again.
+// idleOver cancels a run whose timer has fired. If that fails it retries later.
 func (e *Engine) idleOver(r store.PolledRun) {
 	ctx, stop := context.WithTimeout(mapping.WithPrincipal(e.root, mapping.Principal{ID: r.Owner, Tenant: r.Tenant}), cancelGrace)
 	defer stop()
@@ -73,8 +73,8 @@ func (e *Engine) idleOver(r store.PolledRun) {
 	}
 }
 
-// cancelIdle cancels a run whose client is idle for too long. Otherwise it returns how long the client may still be
-// idle.
+// cancelIdle cancels a run whose client has been idle for too long. Otherwise it returns how long the client may still
+// be idle.
 func (e *Engine) cancelIdle(ctx context.Context, p store.PolledRun) (rest time.Duration, err error) {
 	r, err := e.store.Runs.Get(ctx, p.ThreadID, p.ID)
 	if err != nil {
@@ -92,27 +92,27 @@ func (e *Engine) maxIdle(name string) time.Duration {
 	if agent := e.agent(name); agent != nil {
 		return agent.Config.Stepping.Idle
 	}
-	return config.DefaultAgent().Stepping.Idle // as missing
+	return config.DefaultAgent().Stepping.Idle // as for a missing agent
 }
 
-// clientIdle reports whether the client of an active run was idle for longer than most. If not, rest is how long it may
-// still be idle.
+// clientIdle reports whether the client of an active run has been idle for longer than most. If not, rest is how long
+// it may still be idle.
 func (e *Engine) clientIdle(ctx context.Context, r *mapping.Run, most time.Duration) (rest time.Duration, idle bool, err error) {
 	if r.Options.Stepping == mapping.SteppingLockstep && e.runs.find(r.ID) != nil {
-		return min(most, resumeGrace), false, nil // the client has asked for a step, or the run is being parked
+		return min(most, resumeGrace), false, nil // the client has requested a step, or the run is being parked
 	}
 	rest, err = e.idleElsewhere(ctx, r, most)
 	return rest, err == nil && rest == 0, err
 }
 
-// idleElsewhere returns how long the client may still be idle because the run went on in another process, or a step of
-// it was handed out there. The timers of other processes are not known here.
+// idleElsewhere returns how long the client may still be idle because the run continued in another process or one of
+// its steps was handed out there. The timers of other processes are not known here.
 func (e *Engine) idleElsewhere(ctx context.Context, r *mapping.Run, most time.Duration) (rest time.Duration, err error) {
 	if !e.store.Shared() || !r.Status.Active() {
 		return 0, nil
 	}
 	if r.Options.Stepping == mapping.SteppingLockstep && !r.Parked {
-		return max(most, time.Second), nil // a step of it is asked for
+		return max(most, time.Second), nil // one of its steps is requested
 	}
 	task, err := e.store.Tasks.Get(ctx, r.TaskID)
 	if err != nil {
@@ -122,7 +122,7 @@ func (e *Engine) idleElsewhere(ctx context.Context, r *mapping.Run, most time.Du
 	if task.UpdatedAt.After(since) {
 		since = task.UpdatedAt
 	}
-	if rest := most - e.store.Now().Sub(since); rest > most/10 { // a shorter rest is an event of this process
+	if rest := most - e.store.Now().Sub(since); rest > most/10 { // a shorter rest comes from this process
 		return rest, nil
 	}
 	return 0, nil
@@ -135,10 +135,10 @@ type idleTimers struct {
 	stopped bool
 }
 
-// idleTimer is one timer of a run. Its address tells it from the timer that replaces it.
+// idleTimer is one timer of a run. Its address distinguishes it from the timer that replaces it.
 type idleTimer struct{ *time.Timer }
 
-// set calls f once after d, in place of the run's earlier timer. A d of 0 is never. After stop nothing is called.
+// set calls f once after d and replaces the run's earlier timer. A d of 0 means never. After stop it does nothing.
 func (t *idleTimers) set(runID string, d time.Duration, f func()) {
 	if d <= 0 {
 		return
@@ -163,7 +163,7 @@ func (t *idleTimers) set(runID string, d time.Duration, f func()) {
 	t.byRun[runID] = one
 }
 
-// take removes a timer that has fired. It returns false if the timer was cancelled or replaced at the last moment.
+// take removes a timer that has fired. It returns false if the timer was cancelled or replaced just before.
 func (t *idleTimers) take(runID string, one *idleTimer) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -13,14 +13,14 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
-// bubble runs f on a clock of its own: sleeping costs nothing.
+// bubble runs f on a fake clock, so that sleeping costs nothing.
 func bubble(t *testing.T, f func(t *testing.T, path string)) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.db")
 	synctest.Test(t, func(t *testing.T) { f(t, path) })
 }
 
-// freely is a run whose steps are handed out while it goes on.
+// freely makes a run whose steps are handed out while it continues.
 func freely(o *engine.StartRequest) *engine.StartRequest {
 	o.New.Run.Options.Stepping = mapping.SteppingFree
 	return o
@@ -33,7 +33,7 @@ func lasting(ctx context.Context, _ adapter.Assignment, yield func(mapping.Event
 	}
 }
 
-// settled is the run's status once nothing moves any more in the bubble.
+// settled returns the run's status once everything in the bubble is blocked.
 func (b *bench) settled(t *testing.T, r mapping.Run) mapping.RunStatus {
 	t.Helper()
 	synctest.Wait()
@@ -75,14 +75,14 @@ func TestFreeRunWithoutAClientAfterARestartIsCancelled(t *testing.T) {
 					t.Errorf("run is %s, want %s", got, c.want)
 				}
 				if got := b.settled(t, other); got != mapping.RunRunning {
-					t.Errorf("a run that is not pulled at all is %s", got)
+					t.Errorf("a run without a pulling client is %s", got)
 				}
 			})
 		})
 	}
 }
 
-// abandoned is a parked run without a clock in this process, as one has that another process has parked.
+// abandoned is a parked run without a timer in this process, like one that another process has parked.
 func (b *bench) abandoned(t *testing.T) mapping.Run {
 	t.Helper()
 	r := b.parked(t, b.begin(t, lockstepOrder()))
@@ -91,8 +91,7 @@ func (b *bench) abandoned(t *testing.T) mapping.Run {
 	return r
 }
 
-// TestParkedRunsOfOthersAreWatched: a look a minute finds what another process has parked, again and again, and leaves
-// the clocks alone that go already.
+// A check once a minute finds runs that other processes have parked, repeatedly, and does not restart existing timers.
 func TestParkedRunsOfOthersAreWatched(t *testing.T) {
 	t.Parallel()
 	const idle = 10 * time.Minute
@@ -103,15 +102,15 @@ func TestParkedRunsOfOthersAreWatched(t *testing.T) {
 		watched := make(chan struct{})
 		go func() { defer close(watched); b.KeepWatchingIdle(ctx) }()
 		for range 2 {
-			time.Sleep(30 * time.Second) // parked between two looks
+			time.Sleep(30 * time.Second) // parked between two checks
 			r := b.abandoned(t)
 			time.Sleep(idle - 10*time.Second)
 			if got := b.settled(t, r); got != mapping.RunRunning {
-				t.Errorf("the run is %s before its time", got)
+				t.Errorf("the run is %s before its timeout", got)
 			}
 			time.Sleep(20 * time.Second)
 			if got := b.settled(t, r); got != mapping.RunInterrupted {
-				t.Errorf("the run is %s after its time", got)
+				t.Errorf("the run is %s after its timeout", got)
 			}
 		}
 		stop()
@@ -119,8 +118,7 @@ func TestParkedRunsOfOthersAreWatched(t *testing.T) {
 	})
 }
 
-// TestARunIsLeftAloneWhoseClientComesBackAsItsClockGoesOff: the clock was set again after a cancellation that failed,
-// and does not hear that it is stopped.
+// The timer was restarted after a failed cancellation and does not notice that it was stopped.
 func TestARunIsLeftAloneWhoseClientComesBackAsItsClockGoesOff(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
@@ -130,7 +128,7 @@ func TestARunIsLeftAloneWhoseClientComesBackAsItsClockGoesOff(t *testing.T) {
 		synctest.Wait()
 		b.IdleOver(r)
 		if got := b.settled(t, r); got != mapping.RunRunning {
-			t.Errorf("the run is %s while a step of it is served", got)
+			t.Errorf("the run is %s while one of its steps is served", got)
 		}
 		time.Sleep(time.Hour)
 		if got := b.settled(t, r); got != mapping.RunRunning {

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// InputOf returns a run's input as it was stored with the run. So a run begins in the same way at once, from the queue
-// and after a crash. The answer to a question is not an input, unless it is a message.
+// InputOf returns a run's input as it was stored with the run, so that a run begins in the same way at once, from the
+// queue and after a crash. The answer to a question is not an input, unless it is a message.
 func InputOf(r *mapping.Run) (*rule.Input, error) {
 	if r.Options.Resuming && !r.Options.ByMessage {
 		return rule.ParseInput(nil, nil, "")
@@ -21,7 +21,7 @@ func InputOf(r *mapping.Run) (*rule.Input, error) {
 	return rule.ParseInput(input, messages, InputBase(r))
 }
 
-// GivenTo returns the input and the messages that are stored with a run, nil for none.
+// GivenTo returns the input and the messages that are stored with a run, or nil.
 func GivenTo(r *mapping.Run) (input, messages json.RawMessage, err error) {
 	if r.Options.Input != nil {
 		return r.Options.Input, nil, nil
@@ -37,8 +37,8 @@ func inputOnce(r *mapping.Run, read *rule.Input) (*rule.Input, error) {
 	return InputOf(r)
 }
 
-// InputBase returns the id that ids of the run's input messages are made from: the task for the run that starts one,
-// the run itself for a follow-up or an answer.
+// InputBase returns the id from which the ids of the run's input messages are derived: the task for the run that starts
+// one, the run itself for a follow-up or an answer.
 func InputBase(r *mapping.Run) string {
 	if r.Options.FollowUp || r.Options.ByMessage {
 		return r.ID
@@ -50,7 +50,7 @@ func startedEvent(r *mapping.Run) mapping.Event {
 	return mapping.Event{RunID: r.ID, Kind: mapping.KindStarted, At: r.CreatedAt, Head: mapping.Head{Attempt: max(1, r.Attempt)}}
 }
 
-// rootEvent is the empty state before a thread's first input. Clients fork from it to replace the first message.
+// rootEvent returns the empty state before a thread's first input. Clients fork from it to replace the first message.
 func rootEvent(r *mapping.Run) *mapping.Event {
 	return &mapping.Event{
 		RunID: r.ID, Kind: mapping.KindState, At: r.CreatedAt,
@@ -58,7 +58,7 @@ func rootEvent(r *mapping.Run) *mapping.Event {
 	}
 }
 
-// inputEvent returns the change that a run's input, or an answer in words, makes to the state of an opaque agent's
+// inputEvent returns the change that a run's input, or an answer by message, makes to the state of an opaque agent's
 // thread. It returns nil if there is none.
 func inputEvent(r *mapping.Run, in *rule.Input) (*mapping.Event, error) {
 	delta, err := inputDelta(r, in)

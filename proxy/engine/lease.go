@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	// leaseTTL is how long after its last beat a process counts as gone. The server ends a transaction that a stopped
-	// process has left open sooner than that.
+	// leaseTTL is how long after its last renewal a process counts as dead. The server ends a transaction that a
+	// stopped process has left open sooner than that.
 	leaseTTL  = 12 * time.Second
 	beatEvery = leaseTTL / 4
-	// leaveMost is how long executions of a lost lease are waited for before their runs are picked up again.
+	// leaveMost is how long to wait for the executions of a lost lease before their runs are picked up again.
 	leaveMost = 2 * time.Second
 )
 
 // lease is the right of this process to execute runs, as far as it knows. Its clock runs while the process is stopped
 // and while the machine is suspended. Safe for concurrent use.
 type lease struct {
-	failures logthrottle.Limiter // of beats, of which there is one at a time
+	failures logthrottle.Limiter // of renewals, which do not overlap
 
 	mu     sync.Mutex
 	clock  func() time.Duration // clock.SinceBoot
 	until  time.Duration        // by clock; 0 if the lease never ends
-	lapse  *time.Timer          // fires at until, later by the time that the machine was suspended
-	lasts  context.Context      // ends when the lease is found to be over; the next lease has its own
+	lapse  *time.Timer          // fires at until, or later if the machine was suspended
+	lasts  context.Context      // ends when the lease is found to have expired; the next lease has its own
 	cancel context.CancelFunc   // of lasts
 }
 
@@ -60,14 +60,14 @@ func (l *lease) extend(until time.Duration, lapsed func()) {
 	l.lapse.Reset(rest)
 }
 
-// holds reports whether the lease lasts.
+// holds reports whether the lease is valid.
 func (l *lease) holds() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.until == 0 || l.clock() < l.until
 }
 
-// context returns a context that ends when this lease is found to be over.
+// context returns a context that ends when this lease is found to have expired.
 func (l *lease) context() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +82,7 @@ func (l *lease) next() {
 	l.lasts, l.cancel = context.WithCancel(context.Background())
 }
 
-// keepLease renews the lease until ctx ends. It is needed where other processes could take the runs of this one.
+// keepLease renews the lease until ctx ends. It is needed only if other processes could take the runs of this one.
 func (e *Engine) keepLease(ctx context.Context) {
 	for pause.For(ctx, beatEvery) == nil {
 		e.renewLease(ctx)
@@ -124,9 +124,9 @@ func (e *Engine) loseLease() []*execution {
 	return list
 }
 
-// stillHolds ends the execution if the lease is over. It is called before each part of the agent's response is
-// processed, and right before each call of the agent that must not be made twice (adapter.WithPermit): a process that
-// was stopped for a while must not process what it then finds in its buffers.
+// stillHolds ends the execution if the lease has expired. It is called before each part of the agent's response is
+// processed, and before each call to the agent that must not be made twice (adapter.WithPermit): a process that was
+// stopped for a while must not process the data it then finds in its buffers.
 func (x *execution) stillHolds() error {
 	if x.e.lease.holds() {
 		return nil
@@ -135,10 +135,10 @@ func (x *execution) stillHolds() error {
 	return errLeaseLost
 }
 
-// UnderLease returns a context for calls of agents that belong to no execution. When the lease is over, calls that must
-// not be made twice are refused, under a later lease too, since another process may have acted in between. The context
-// ends with the lease and with the function, which must be called. Get it before the process writes down that it is
-// about to make the calls.
+// UnderLease returns a context for calls to agents outside of an execution. When the lease has expired, calls that must
+// not be made twice are refused, even under a later lease, since another process may have acted in between. The context
+// ends with the lease and with the returned function, which must be called. Get it before the process records that it
+// is about to make the calls.
 func (e *Engine) UnderLease(ctx context.Context) (context.Context, context.CancelFunc) {
 	lasts := e.lease.context()
 	ctx, end := context.WithCancelCause(ctx)

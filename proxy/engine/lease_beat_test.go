@@ -16,8 +16,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// TestALeaseThatCannotBeRenewedIsSaidOnce: a process beats every few seconds, and the log does not grow with each
-// failed beat while the database is away.
+// A process renews its lease every few seconds, and the log must not grow with each failed renewal while the database
+// is unavailable.
 func TestALeaseThatCannotBeRenewedIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), store.Options{Synchronous: "normal"}, zap.NewNop())
@@ -37,12 +37,11 @@ func TestALeaseThatCannotBeRenewedIsSaidOnce(t *testing.T) {
 		e.renewLease(t.Context())
 	}
 	if n := logged.Len(); n != 1 {
-		t.Errorf("said %d times", n)
+		t.Errorf("logged %d times", n)
 	}
 }
 
-// TestALeaseIsRenewedWhileRequestsToStopAreWaitedFor: they are read at each beat, and the database may take long to
-// answer.
+// Stop requests are read at each renewal, and the database may take long to answer.
 func TestALeaseIsRenewedWhileRequestsToStopAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	open := func(dsn string) *store.Store {

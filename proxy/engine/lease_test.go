@@ -17,13 +17,13 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// unbeaten is an engine whose lease nothing renews but the test: over PostgreSQL it is done every three seconds.
+// unbeaten is an engine whose lease only the test renews; on PostgreSQL it is renewed every three seconds.
 func unbeaten(t *testing.T, s *script) *bench {
 	t.Helper()
 	return open(t, filepath.Join(t.TempDir(), "bridge.db"), s)
 }
 
-// poster changes something at an agent, as a backend does.
+// poster changes something at an agent, like a backend.
 func poster(t *testing.T, url string) func(context.Context) error {
 	client := upstream.New(adapter.Upstream{Name: "a"}, upstream.Options{Root: url})
 	t.Cleanup(client.CloseIdle)
@@ -101,7 +101,7 @@ func TestNothingIsSentUnderALaterLease(t *testing.T) {
 	}
 }
 
-// TestSuspendedMachineHoldsNoLease: Go's monotonic clock stands still meanwhile.
+// Go's monotonic clock stops while the machine is suspended.
 func TestSuspendedMachineHoldsNoLease(t *testing.T) {
 	t.Parallel()
 	b := unbeaten(t, &script{exposes: mapping.ExposesNothing, run: twoSteps})
@@ -117,7 +117,7 @@ func TestSuspendedMachineHoldsNoLease(t *testing.T) {
 	b.Lease(time.Minute)
 }
 
-// TestRunTimeoutCountsOverTakeOvers: the time of a run does not begin anew with each process that takes it over.
+// The timeout of a run does not restart when another process takes it over.
 func TestRunTimeoutCountsOverTakeOvers(t *testing.T) {
 	t.Parallel()
 	hour := func(a *config.Agent) { a.RunTimeout = time.Hour }
@@ -158,8 +158,8 @@ func TestRunTimeoutCountsOverTakeOvers(t *testing.T) {
 	}
 }
 
-// TestCallsOfNoRunEndWithTheLease: an agent is told something that belongs to no run, a state update, while the lease
-// ends. Nothing more of it is sent, also when there is a new lease: what kept others away is gone.
+// A state update, which belongs to no run, is sent to an agent while the lease ends. Nothing more of it is sent, even
+// under a new lease, since the protection against other processes has lapsed.
 func TestCallsOfNoRunEndWithTheLease(t *testing.T) {
 	t.Parallel()
 	var posts atomic.Int64
@@ -171,7 +171,7 @@ func TestCallsOfNoRunEndWithTheLease(t *testing.T) {
 	under, end := b.UnderLease(t.Context())
 	defer end()
 	tell := func() error {
-		// The context itself may have ended; the permit alone must do.
+		// The context itself may have ended; the permit must suffice.
 		return post(context.WithoutCancel(under))
 	}
 	if err := tell(); err != nil || posts.Load() != 1 {

@@ -9,15 +9,14 @@ import (
 	"github.com/apbridge/apbridge/proxy/memory"
 )
 
-// Recall reads the items that the agent's memory.namespaces name for a run, which need not exist yet. metadata is that
-// of its thread. words are those of its request; without them memory.max_items takes the newest items.
+// Recall reads the items in the agent's memory.namespaces for a run, which need not exist yet. metadata is that of its
+// thread, and words is the text of its request. Without text, memory.max_items selects the newest items.
 func (e *Engine) Recall(ctx context.Context, a *Agent, r *mapping.Run, metadata json.RawMessage, words string) (memory.Recalled, error) {
 	return e.memory.Recall(ctx, memory.Scope{Config: a.Config.Memory, Run: r, Metadata: metadata}, words)
 }
 
-// Granted returns the principal of a run's token. It may use the store alone, in the namespaces of the agent's memory.
-// ok is false for any other text, and for a token that was not signed here. The error is of class Unauthorized if the
-// run has ended.
+// Granted returns the principal of a run's token, which may use only the store, in the namespaces of the agent's
+// memory. ok is false if the token was not signed here. It returns an Unauthorized error if the run has ended.
 func (e *Engine) Granted(ctx context.Context, token string) (who mapping.Principal, ok bool, err error) {
 	return e.memory.Granted(ctx, token, func(r *mapping.Run) (config.Memory, bool) {
 		agent := e.agentOf(r)
@@ -33,7 +32,7 @@ func (x *execution) memoryScope() memory.Scope {
 	return memory.Scope{Config: x.agent.Config.Memory, Run: &x.Run, Metadata: x.Thread.Metadata}
 }
 
-// storeAccess returns the agent's own access to the store, or nil if it has none. From now on its token is hidden in
+// storeAccess returns the agent's own access to the store, or nil if it has none. From then on its token is hidden in
 // the agent's events.
 func (x *execution) storeAccess(ctx context.Context, whose memory.Whose) (*memory.Access, error) {
 	access, err := x.e.memory.Access(ctx, x.memoryScope(), whose)
@@ -43,8 +42,8 @@ func (x *execution) storeAccess(ctx context.Context, whose memory.Whose) (*memor
 	return access, err
 }
 
-// remember stores the items that a step asks to be remembered. Failures are logged. It is called before the step is
-// logged, since a step that is not logged is repeated after a crash, and then remembered again.
+// remember stores the items that a step wants to be remembered, and logs failures. It is called before the step is
+// logged: if the step is not logged, it is repeated after a crash and its items are stored again.
 func (x *execution) remember(ctx context.Context, step *mapping.Event) {
 	if err := x.e.memory.Remember(ctx, x.memoryScope(), step); err != nil {
 		x.e.logger.Warn("memory of an agent could not be stored", errField(err), runField(x.Run.ID), agentField(x.agent.Name))

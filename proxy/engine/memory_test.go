@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What the request has read is told as it is, once: the engine of this execution has no store to read it from again.
+// The items read for the request are passed on once: the engine of this execution has no store to read them from.
 func TestARunIsToldWhatItsRequestRecalled(t *testing.T) {
 	t.Parallel()
 	read := memory.Recalled{Items: []memory.Item{{Namespace: []string{"users", "ada"}, Key: "drink", Value: []byte(`{"text":"tea"}`)}}, Cut: true}

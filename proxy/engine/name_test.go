@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// A name from an agent that no database can keep fails the run, and the name is not logged.
+// A name from an agent that no database can store fails the run and is not logged.
 func TestAnAgentsNamesAreText(t *testing.T) {
 	t.Parallel()
 	for _, id := range []string{"\x00", "a\x00b", "\xff", strings.Repeat("x", 100) + "\xc3"} {

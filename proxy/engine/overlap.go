@@ -8,17 +8,17 @@ import (
 )
 
 // A run that may overlap with others has the thread's state from its beginning and its own changes. A stateful agent
-// keeps that state on an upstream thread for this run alone. A new state of the agent is compared with its previous
-// one, never with the thread's state of now.
+// keeps that state on a separate upstream thread. A new state of the agent is compared with its previous one, never
+// with the thread's current state.
 
 // agentState is the state that a stateful agent has, if the run may overlap with others or answers a question from
 // before others worked on the thread.
 type agentState struct {
-	start *state.Fold // when the run began
+	start *state.Fold // at the beginning of the run
 	now   *state.Fold
 }
 
-// difference returns the change from the state to the full one. It can be merged if others may have changed the
+// difference returns the change from the current to the full state. It can be merged if others may have changed the
 // thread's state in the meantime.
 func (r *recorder) difference(full []byte) (diff []byte, err error) {
 	if !r.x.Run.Options.MayOverlap && r.agentState.start == nil {
@@ -35,7 +35,7 @@ func (r *recorder) difference(full []byte) (diff []byte, err error) {
 	return diff, err
 }
 
-// retryState returns the state that another attempt starts from.
+// retryState returns the state from which another attempt starts.
 func (r *recorder) retryState(initial *state.Fold) *state.Fold {
 	if r.agentState.start != nil {
 		return r.agentState.start

@@ -18,16 +18,16 @@ import (
 
 func sharing(a *config.Agent) { a.AllowConcurrent = true }
 
-// nexts are, by run id, what a run yields next; closed: no more.
+// nexts holds, by run id, the next events of a run; a closed channel means no more.
 type nexts struct{ byRun sync.Map }
 
-// of is the run's, made when it is asked for first.
+// of returns the channel of a run and creates it at the first call.
 func (n *nexts) of(run string) chan mapping.Event {
 	ch, _ := n.byRun.LoadOrStore(run, make(chan mapping.Event))
 	return ch.(chan mapping.Event)
 }
 
-// turns has each run yield one event whenever the test says so.
+// turns makes each run yield one event whenever the test releases it.
 type turns struct {
 	next nexts
 	seen chan adapter.Assignment
@@ -47,7 +47,7 @@ func (s *turns) run(ctx context.Context, t adapter.Assignment, yield func(mappin
 	}
 }
 
-// table is a thread that runs are beside each other on.
+// table is a thread with concurrent runs.
 type table struct {
 	*bench
 	*turns
@@ -71,7 +71,7 @@ func (b *table) start(t *testing.T, s mapping.Strategy, says string) (mapping.Ru
 	return r, <-b.seen
 }
 
-// does has a run do something, and returns when that is durable.
+// does makes a run yield an event and returns when that is durable.
 func (b *table) does(t *testing.T, r mapping.Run, ev mapping.Event) {
 	t.Helper()
 	last, err := b.st.Events.LastSeq(t.Context(), b.thread)
@@ -105,7 +105,7 @@ func (b *table) tells(t *testing.T, r mapping.Run, state string) {
 
 func (b *table) ends(t *testing.T, r mapping.Run, s mapping.RunStatus) { b.does(t, r, ended(s)) }
 
-// texts are the contents of the messages of a state.
+// texts returns the contents of the messages of a state.
 func texts(t *testing.T, f *state.Fold) (list []string) {
 	t.Helper()
 	for _, raw := range f.Messages() {
@@ -118,7 +118,7 @@ func texts(t *testing.T, f *state.Fold) (list []string) {
 	return list
 }
 
-// head is the thread's state, read anew from the database.
+// head returns the thread's state, read from the database.
 func (b *table) head(t *testing.T) *state.Fold {
 	t.Helper()
 	f, _, err := b.cold(t).State(t.Context(), b.thread, "")
@@ -148,7 +148,7 @@ func TestRunsBesideEachOtherMergeIntoTheHead(t *testing.T) {
 	first, _ := b.start(t, mapping.StrategyReject, "q1")
 	second, task := b.start(t, mapping.StrategyConcurrent, "q2")
 	if d := cmp.Diff([]string{"q1", "q2"}, texts(t, task.State)); d != "" {
-		t.Fatalf("the second begins with what is there: %s", d)
+		t.Fatalf("the second run begins with the existing state: %s", d)
 	}
 	b.says(t, second, "b1")
 	b.says(t, first, "a1")
@@ -177,7 +177,7 @@ func TestRunsBesideEachOtherMergeIntoTheHead(t *testing.T) {
 	}
 	for i := range list[:5] {
 		if list[i].Parent != list[i+1].ID {
-			t.Errorf("checkpoint %d does not stand on the one before", i)
+			t.Errorf("checkpoint %d is not based on the previous one", i)
 		}
 	}
 }
@@ -193,7 +193,7 @@ func TestGraphsBesideEachOtherMergeIntoTheHead(t *testing.T) {
 	second, two := b.start(t, mapping.StrategyConcurrent, "")
 	for _, task := range []adapter.Assignment{one, two} {
 		if task.Link.Remote != "" || len(task.Graph.Values) == 0 {
-			t.Errorf("a run beside others wants an upstream thread of its own: %+v, %s", task.Link, task.Graph.Values)
+			t.Errorf("a concurrent run needs its own upstream thread: %+v, %s", task.Link, task.Graph.Values)
 		}
 	}
 	b.tells(t, first, `{"messages":[`+q+`,{"id":"a","content":"a"}],"n":1,"log":[1,2],"by":{"x":1,"a":1}}`)
@@ -212,7 +212,7 @@ func TestGraphsBesideEachOtherMergeIntoTheHead(t *testing.T) {
 	}
 }
 
-// The state of a thread that several runs share is kept in snapshots, too.
+// The state of a thread with concurrent runs is also stored in snapshots.
 func TestSnapshotsBesideOthersAreTheThreads(t *testing.T) {
 	t.Parallel()
 	b := newTable(t, mapping.ExposesNothing)
@@ -266,7 +266,7 @@ func TestRunsBesideEachOtherAreStopped(t *testing.T) {
 	}
 }
 
-// What comes with interrupt or rollback takes the place of all that run there.
+// A run with interrupt or rollback replaces all running runs of the thread.
 func TestAllRunsBesideEachOtherAreDisplaced(t *testing.T) {
 	t.Parallel()
 	for _, s := range []mapping.Strategy{mapping.StrategyInterrupt, mapping.StrategyRollback} {
@@ -293,7 +293,7 @@ func TestAllRunsBesideEachOtherAreDisplaced(t *testing.T) {
 	}
 }
 
-// A run that asks is not answered by the end of another.
+// The end of one run does not close the question of another.
 func TestAQuestionBesideOthersStaysOpen(t *testing.T) {
 	t.Parallel()
 	b := newTable(t, mapping.ExposesNothing)
@@ -310,7 +310,7 @@ func TestAQuestionBesideOthersStaysOpen(t *testing.T) {
 	}
 }
 
-// An agent that does not allow it has its thread to itself.
+// An agent that does not allow concurrent runs has its thread to itself.
 func TestNothingRunsBesideWhatDoesNotShare(t *testing.T) {
 	t.Parallel()
 	b := newTable(t, mapping.ExposesNothing)

@@ -10,9 +10,9 @@ import (
 
 // StepInput is the input of the next step of a parked run.
 type StepInput struct {
-	Text     *string              // the client's words, verbatim; nil for none
-	Update   json.RawMessage      // of the state of a stateful agent; nil for none
-	Uploaded mapping.UploadCursor // up to which uploads Update includes
+	Text     *string              // the client's text, verbatim; nil if there is none
+	Update   json.RawMessage      // for the state of a stateful agent; nil if there is none
+	Uploaded mapping.UploadCursor // the uploads included in Update
 }
 
 // Continue starts the next step of a parked run.
@@ -33,7 +33,7 @@ func (e *Engine) Continue(ctx context.Context, r mapping.Run, n StepInput) error
 	return nil
 }
 
-// awaitSlot takes a slot of the agent as soon as there is one.
+// awaitSlot waits for a slot of the agent and takes it.
 func (e *Engine) awaitSlot(ctx context.Context, agent *Agent) error {
 	waiting, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -55,8 +55,8 @@ func (e *Engine) claimParked(ctx context.Context, runID string, agent *Agent) (*
 	return c, nil
 }
 
-// cancelParked ends a run that waits for its client by an execution, which compares the agent's files before the end.
-// It returns false if there is nothing to compare, or no slot of the agent is free in time.
+// cancelParked ends a run that waits for its client with an execution that compares the agent's files first. It returns
+// false if there is nothing to compare, or no slot of the agent becomes free in time.
 func (e *Engine) cancelParked(ctx context.Context, r *mapping.Run, how Cancellation) (ended bool, err error) {
 	agent := e.agent(r.Agent)
 	if !r.Parked || how.Rollback || agent == nil || !agent.comparesFiles() || e.runs.isDraining() || !agent.acquireIn(ctx, compareTimeout) {
@@ -77,8 +77,8 @@ func (e *Engine) cancelParked(ctx context.Context, r *mapping.Run, how Cancellat
 	return true, err
 }
 
-// AwaitInactive waits until an active run is parked or has ended, and returns it. A run of another process is noticed
-// at once if its log is pinned here (eventlog.Log.Retain).
+// AwaitInactive waits until an active run is parked or has ended, and returns it. Changes by another process are
+// noticed at once if the run's log is pinned here (eventlog.Log.Retain).
 func (e *Engine) AwaitInactive(ctx context.Context, r mapping.Run) (mapping.Run, error) {
 	watch := e.log.Watch(r.ThreadID)
 	defer watch.Leave()

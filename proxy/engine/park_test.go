@@ -16,7 +16,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// lockstep does one step a call, n in all, and answers with what was said.
+// lockstep makes one step per call, n in all, and answers with the text it received.
 func lockstep(n int) *script {
 	s := &script{exposes: mapping.ExposesNothing}
 	s.run = func(_ context.Context, t adapter.Assignment, yield func(mapping.Event, error) bool) {
@@ -52,7 +52,7 @@ func lockstepOrder() *engine.StartRequest {
 	return o
 }
 
-// parked waits until the run is.
+// parked waits until the run is parked.
 func (b *bench) parked(t *testing.T, r mapping.Run) mapping.Run {
 	t.Helper()
 	fresh, err := b.AwaitInactive(t.Context(), r)
@@ -62,7 +62,7 @@ func (b *bench) parked(t *testing.T, r mapping.Run) mapping.Run {
 	return fresh
 }
 
-// eventually looks until something holds.
+// eventually waits until a condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick, deadline := time.NewTicker(5*time.Millisecond), time.After(time.Minute)
@@ -125,7 +125,7 @@ func TestALockstepRunGoesOnStepByStep(t *testing.T) {
 		t.Errorf("steps %s, want %s", got, want)
 	}
 	if err := b.Continue(t.Context(), r, engine.StepInput{}); mapping.Classify(err).Class != mapping.Conflict {
-		t.Errorf("a step of an ended run said %v", err)
+		t.Errorf("a step of an ended run returned %v", err)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestARunParkedByAnEarlierProcessIsWatched(t *testing.T) {
 	}
 }
 
-// An idle run that cannot be cancelled is cancelled when it can be.
+// An idle run that cannot be cancelled is cancelled once that is possible.
 func TestAnIdleRunIsCancelledOnceItCanBe(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
@@ -177,7 +177,7 @@ func TestAnIdleRunIsCancelledOnceItCanBe(t *testing.T) {
 	eventually(t, "it is cancelled", func() bool { return b.status(t, r) == mapping.RunInterrupted })
 }
 
-// shared is two engines over one database, of which the second leaves no run alone for longer than a moment.
+// shared returns two engines over one database, of which the second has a very short idle timeout.
 func shared(t *testing.T, backend *script) (here, there *bench) {
 	t.Helper()
 	here = setup(t, backend)
@@ -200,7 +200,7 @@ func TestARunParkedByAProcessThatIsGoneIsWatched(t *testing.T) {
 	}
 }
 
-// The clock of a process that parked a run knows nothing of a client that has come back to another one.
+// The timer of the process that parked a run does not know that the client has continued with another process.
 func TestARunThatIsServedElsewhereIsNotIdle(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
@@ -228,7 +228,7 @@ func TestAFreeRunWithoutAClientIsCancelled(t *testing.T) {
 	}
 }
 
-// A cancellation ends a run wherever it meets it between two steps.
+// A cancellation ends a run at any point between two steps.
 func TestCancelMeetsTheParking(t *testing.T) {
 	t.Parallel()
 	b := setup(t, lockstep(1000))
@@ -244,7 +244,7 @@ func TestCancelMeetsTheParking(t *testing.T) {
 			}
 		})
 		if err := b.Cancel(t.Context(), &r, engine.Cancellation{}); err != nil {
-			t.Fatalf("cancel said %v", err)
+			t.Fatalf("cancel returned %v", err)
 		}
 		both.Wait()
 		if out := b.end(t, r); !out.Cancelled {
@@ -255,11 +255,11 @@ func TestCancelMeetsTheParking(t *testing.T) {
 		}
 	}
 	if b.Live() != 0 {
-		t.Errorf("%d executions are left", b.Live())
+		t.Errorf("%d executions left", b.Live())
 	}
 }
 
-// A cancellation that is not waited for meets a step that is done: the run is ended and not parked.
+// An asynchronous cancellation coincides with the end of a step: the run ends instead of being parked.
 func TestCancelSoonMeetsTheParking(t *testing.T) {
 	t.Parallel()
 	running := make(chan func(), 1)

@@ -46,13 +46,13 @@ func TestDisplacedAcrossADeath(t *testing.T) {
 				t.Errorf("the older run is %s, %v", r.Status, err)
 			}
 			if left, err := again.st.Runs.Displaced(t.Context()); err != nil || len(left) != 0 {
-				t.Errorf("notes are left: %+v, %v", left, err)
+				t.Errorf("stop notes left: %+v, %v", left, err)
 			}
 		})
 	}
 }
 
-// createdBy makes a run as a process does that dies right after.
+// createdBy creates a run like a process that dies immediately afterwards.
 func createdBy(t *testing.T, path string, n *store.CreateRun) mapping.Run {
 	t.Helper()
 	st, err := store.Open(t.Context(), path, store.Options{}, zap.NewNop())

@@ -12,8 +12,8 @@ import (
 
 var question = []mapping.Interrupt{{ID: "q1", Value: json.RawMessage(`"really?"`)}}
 
-// TestQuestionIsShownWithTheEnd: a client that is shown a question may answer at once, so its run has ended by then,
-// however long the agent takes from the question to the end.
+// A client that sees a question may answer at once, so its run must have ended by then, however long the agent takes
+// from the question to the end.
 func TestQuestionIsShownWithTheEnd(t *testing.T) {
 	t.Parallel()
 	asksAs := map[string]func(adapter.Assignment) mapping.Event{
@@ -41,7 +41,7 @@ func TestQuestionIsShownWithTheEnd(t *testing.T) {
 					}
 					select {
 					case <-shown:
-					case <-time.After(time.Minute): // after every pause before a write
+					case <-time.After(time.Minute): // longer than any delay before a write
 					}
 					yield(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: question}}}, nil)
 				}})
@@ -64,7 +64,7 @@ func TestQuestionIsShownWithTheEnd(t *testing.T) {
 	}
 }
 
-// TestQuestionOfARunThatGoesOn: what follows a question shows that its run has not ended, and takes it along.
+// An event after a question shows that its run has not ended, and causes the question to be written.
 func TestQuestionOfARunThatGoesOn(t *testing.T) {
 	t.Parallel()
 	shown := make(chan struct{})

@@ -23,7 +23,7 @@ func TestTheQueueIsLimited(t *testing.T) {
 	thread := mapping.NewID()
 	_, err := b.Begin(t.Context(), order(thread, mapping.StrategyReject))
 	if e := mapping.Classify(err); e.Class != mapping.Limited || e.Code != mapping.CodeQueueFull {
-		t.Fatalf("one too many said %v", err)
+		t.Fatalf("one run too many returned %v", err)
 	}
 	if _, err := b.st.Threads.Get(t.Context(), thread); mapping.Classify(err).Class != mapping.NotFound {
 		t.Errorf("a refused run left its thread: %v", err)
@@ -31,7 +31,7 @@ func TestTheQueueIsLimited(t *testing.T) {
 	if err := b.Cancel(t.Context(), &first, engine.Cancellation{}); err != nil {
 		t.Fatal(err)
 	}
-	<-started // the next has its turn
+	<-started // the next run starts
 }
 
 func TestADelayedRunStartsWhenItIsDue(t *testing.T) {

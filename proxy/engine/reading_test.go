@@ -14,12 +14,12 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// steady is a state of which a little changes at every step.
+// steady is a state of which a small part changes at every step.
 func steady(n int) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"turn":%d,"fixed":"%s"}`, n, strings.Repeat("y", 32_000)))
 }
 
-// TestAnyCheckpointIsReadLikeTheFirst: what is read for a checkpoint does not grow with the history before it.
+// The amount read for a checkpoint does not grow with the history before it.
 func TestAnyCheckpointIsReadLikeTheFirst(t *testing.T) {
 	t.Parallel()
 	const steps = 1000
@@ -62,7 +62,7 @@ func TestAnyCheckpointIsReadLikeTheFirst(t *testing.T) {
 	}
 }
 
-// held is how many bytes of diffs and snapshots the thread's history holds, as the store gives them out.
+// held returns the bytes of diffs and snapshots in the thread's history, as returned by the store.
 func (b *bench) held(t *testing.T, thread string) (bytes int) {
 	t.Helper()
 	list, err := b.st.States.Checkpoints(t.Context(), thread, store.CheckpointQuery{})

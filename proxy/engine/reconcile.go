@@ -11,19 +11,19 @@ import (
 	"go.uber.org/zap"
 )
 
-// A run that this process holds in the database and does not execute is stuck: no other process takes it while this one
-// lives. Such a run is left by a claim whose answer was lost, by a failed hand-over, or by an end that a failover lost.
-// So held and executed runs are compared as often as the lease is renewed. The same goes for a thread that is held for
-// a state update (store.States.Hold) which is over.
+// A run that this process holds in the database but does not execute is stuck: no other process takes it while this one
+// is alive. Such a run can be left by a claim whose answer was lost, by a failed hand-over, or by an end that a
+// failover lost. So held and executed runs are compared whenever the lease is renewed. The same applies to a thread
+// that is held for a finished state update (store.States.Hold).
 
-// claimTracker has the calls under way that may make this process the holder of a run. Safe for concurrent use.
+// claimTracker tracks the running calls that may make this process the holder of a run. Safe for concurrent use.
 type claimTracker struct {
 	mu   sync.Mutex
 	next int64
 	open map[int64]struct{}
 }
 
-// begin begins a claim. done must be called when its execution is registered, or it has failed.
+// begin begins a claim. done must be called when its execution is registered or the claim has failed.
 func (c *claimTracker) begin() (done func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,15 +59,15 @@ func (c *claimTracker) doneBefore(epoch int64) bool {
 	return true
 }
 
-// reconciler has the result of the last comparison of held and executed runs.
+// reconciler holds the result of the last comparison of held and executed runs.
 type reconciler struct {
 	mu     sync.Mutex       // held during a comparison
-	fences map[string]int64 // of the runs that were held and not executed
+	fences map[string]int64 // of the runs that were held but not executed
 	epoch  int64            // after the claims that may be the reason
 }
 
-// reconcile frees at each beat what this process holds for nothing. It has a goroutine of its own, since beats must not
-// wait for it.
+// reconcile periodically releases what this process holds in vain. It has its own goroutine, since renewals of the
+// lease must not wait for it.
 func (e *Engine) reconcile(ctx context.Context) {
 	var failures logthrottle.Limiter
 	for pause.For(ctx, beatEvery) == nil {
@@ -79,13 +79,13 @@ func (e *Engine) reconcile(ctx context.Context) {
 	}
 }
 
-// freeHeld frees threads whose state updates are over, and runs that are not executed. Over SQLite there are no such
-// runs: a file always tells what became of a claim.
+// freeHeld releases threads whose state updates are over, and runs that are not executed. SQLite has no such runs,
+// because the outcome of a claim is always known.
 func (e *Engine) freeHeld(ctx context.Context) error {
 	freed, err := e.store.States.FreeLeft(ctx)
 	if freed > 0 && err == nil {
 		e.logger.Warn("released threads held for finished state updates", zap.Int("threads", freed))
-		e.log.WakeAll() // it is not known for which threads updates wait
+		e.log.WakeAll() // it is unknown on which threads updates wait
 		e.NotifyFreed()
 	}
 	if !e.store.Shared() {
@@ -94,9 +94,9 @@ func (e *Engine) freeHeld(ctx context.Context) error {
 	return errors.Join(err, e.freeHeldRuns(ctx))
 }
 
-// freeHeldRuns hands back runs that this process holds and does not execute. A run is handed back if two comparisons
-// found it under the same fence and all claims that had begun by the end of the first one are done: until then the
-// answer to a successful claim may be under way.
+// freeHeldRuns releases runs that this process holds but does not execute. A run is released if two comparisons found
+// it under the same fence and all claims that had begun by the end of the first one are done: until then the answer to
+// a successful claim may still arrive.
 func (e *Engine) freeHeldRuns(ctx context.Context) error {
 	e.held.mu.Lock()
 	defer e.held.mu.Unlock()

@@ -10,14 +10,14 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestRunHeldAndNotExecutedIsFreed: a claim whose answer was lost leaves a run that this living process holds and does
-// not execute. It is executed all the same, once.
+// A claim whose answer was lost leaves a run that this living process holds but does not execute. It is nevertheless
+// executed, exactly once.
 func TestRunHeldAndNotExecutedIsFreed(t *testing.T) {
 	t.Parallel()
 	b := open(t, storetest.Schema(t), &script{exposes: mapping.ExposesNothing, run: twoSteps})
 	o := order(mapping.NewID(), mapping.StrategyReject)
 	o.New.Claim = true
-	c, err := b.st.Runs.Create(t.Context(), o.New) // the engine hears nothing of it
+	c, err := b.st.Runs.Create(t.Context(), o.New) // bypasses the engine
 	if err != nil || c.Claimed == nil {
 		t.Fatalf("claimed %v, %v", c.Claimed != nil, err)
 	}
@@ -29,8 +29,8 @@ func TestRunHeldAndNotExecutedIsFreed(t *testing.T) {
 	eventually(t, "the run's success", func() bool { return b.status(t, c.Run) == mapping.RunSuccess })
 }
 
-// TestClaimUnderWayIsNotTakenForOrphaned: the answer to a claim takes longer than several looks. The run is not handed
-// back meanwhile: it would be executed twice.
+// The answer to a claim takes longer than several comparisons. The run must not be released in that time, or it would
+// be executed twice.
 func TestClaimUnderWayIsNotTakenForOrphaned(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(*bench, *testing.T, *engine.StartRequest) mapping.Run{
@@ -58,7 +58,7 @@ func TestClaimUnderWayIsNotTakenForOrphaned(t *testing.T) {
 			}
 			list, err := b.st.Claims.ListHeld(t.Context())
 			if err != nil || len(list) != 1 {
-				t.Errorf("%d runs are held, want the one whose claim is under way; %v", len(list), err)
+				t.Errorf("%d runs held, want the one being claimed; %v", len(list), err)
 			}
 			w.Deliver()
 			if out := b.end(t, <-began); out.Status != mapping.RunSuccess {
@@ -75,7 +75,7 @@ func TestStepUnderWayIsNotTakenForOrphaned(t *testing.T) {
 	b := open(t, dsn, lockstep(20))
 	r := b.parked(t, b.begin(t, lockstepOrder()))
 	continued := make(chan error, 1)
-	for !b.holdClaim(t, w, r, continued) { // a beat of the lease was held back in its place
+	for !b.holdClaim(t, w, r, continued) { // a renewal of the lease was held back instead
 		w.Deliver()
 		if err := <-continued; err != nil {
 			t.Fatal(err)
@@ -88,7 +88,7 @@ func TestStepUnderWayIsNotTakenForOrphaned(t *testing.T) {
 		}
 	}
 	if list, err := b.st.Claims.ListHeld(t.Context()); err != nil || len(list) != 1 {
-		t.Errorf("%d runs are held, want the one whose claim is under way; %v", len(list), err)
+		t.Errorf("%d runs held, want the one being claimed; %v", len(list), err)
 	}
 	w.Deliver()
 	if err := <-continued; err != nil {
@@ -97,7 +97,7 @@ func TestStepUnderWayIsNotTakenForOrphaned(t *testing.T) {
 	b.parked(t, r)
 }
 
-// holdClaim has the run go on, and holds back the answer to the next commit. It reports whether that is the commit of
+// holdClaim continues the run and holds back the answer to the next commit. It reports whether that is the commit of
 // the claim.
 func (b *bench) holdClaim(t *testing.T, w *storetest.Wire, r mapping.Run, continued chan error) bool {
 	t.Helper()
@@ -115,7 +115,6 @@ func (b *bench) holdClaim(t *testing.T, w *storetest.Wire, r mapping.Run, contin
 	return len(continued) == 0
 }
 
-// beginBatch begins a batch of one run.
 func (b *bench) beginBatch(t *testing.T, o *engine.StartRequest) mapping.Run {
 	t.Helper()
 	c, err := b.BeginAll(t.Context(), []*engine.StartRequest{o})
@@ -125,8 +124,7 @@ func (b *bench) beginBatch(t *testing.T, o *engine.StartRequest) mapping.Run {
 	return c[0].Run
 }
 
-// TestRunAfterAnUpdateThatIsOver: the thread that a state update held could not be freed when it was over. The run that
-// waits for that starts all the same.
+// A thread held for a state update could not be freed afterwards. The run that waits for it starts nevertheless.
 func TestRunAfterAnUpdateThatIsOver(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
@@ -143,7 +141,7 @@ func TestRunAfterAnUpdateThatIsOver(t *testing.T) {
 		gone, stop := context.WithCancel(t.Context())
 		stop()
 		if err := b.st.States.Free(gone, th.ID, token); err == nil {
-			t.Fatal("it was freed by a caller that is gone")
+			t.Fatal("the thread was freed by a cancelled caller")
 		}
 		if s := b.status(t, r); s != mapping.RunPending {
 			t.Fatalf("the run is %s, want pending", s)

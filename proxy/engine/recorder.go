@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// recorder turns the events of a backend into those that are logged: it folds the state, makes checkpoints and diffs,
+// recorder converts the events of a backend to those that are logged: it folds the state, makes checkpoints and diffs,
 // writes files of the state as artifacts, and queues the result for the store. Only the execution's goroutine uses it.
 type recorder struct {
 	x       *execution
@@ -21,23 +21,23 @@ type recorder struct {
 
 	statePoint                   // after everything queued
 	updates       int            // of this execution
-	steps         int            // steps of an opaque agent that earlier executions have logged
+	steps         int            // steps of an opaque agent logged by earlier executions
 	asked         int            // steps and questions so far, for mapping.InterruptID
 	distanceKnown bool           // distance is known
 	distance      store.Distance // of the newest state from its snapshot
 	link          mapping.Link   // newest link, merged
 	linked        bool
 	changedFiles
-	uploaded   mapping.UploadCursor // up to which uploads the agent received with the steps of this execution
+	uploaded   mapping.UploadCursor // the uploads that the agent received with the steps of this execution
 	logged     usage
-	fault      error // why the run must not go on
+	fault      error // why the run must not continue
 	agentState agentState
 }
 
 // statePoint is a run's state after an event.
 type statePoint struct {
 	fold  *state.Fold
-	head  string   // newest checkpoint made by this run, or its base
+	head  string   // newest checkpoint of this run, or its base
 	step  int      // of the next loop checkpoint
 	next  []string // of the newest checkpoint
 	dirty bool     // the state has changed since the last checkpoint
@@ -78,11 +78,11 @@ func (r *recorder) replay(ev *mapping.Event) {
 		r.link, r.linked = *ev.Head.Link, true
 	}
 	if ev.Kind == mapping.KindStarted && ev.Head.Attempt > 1 && !r.x.Run.Options.Resuming {
-		r.link, r.linked = mapping.Link{}, false // a new attempt begins with an upstream thread or task of its own
+		r.link, r.linked = mapping.Link{}, false // a new attempt begins with its own upstream thread or task
 	}
 }
 
-// record completes one event and queues it. It returns the failure of an earlier write, after which nothing more is
+// record completes an event and queues it. It returns the error of an earlier write, after which nothing more is
 // written.
 func (r *recorder) record(ev *mapping.Event) error {
 	ev.RunID = r.x.Run.ID
@@ -111,9 +111,9 @@ func (r *recorder) record(ev *mapping.Event) error {
 	return r.writer.push(p, r.maxDelay(ev))
 }
 
-// isResult reports whether the event is the result of a call to an opaque agent that another call follows. It is
-// committed before the backend goes on, so that at most one call is open. A last step, and a step that asks, wait for
-// the end.
+// isResult reports whether the event is the result of a call to an opaque agent that is followed by another call. It is
+// committed before the backend continues, so that at most one call is open. A last step, and a step with a question,
+// wait for the end.
 func (r *recorder) isResult(ev *mapping.Event) bool {
 	if s := ev.Head.Step; s != nil {
 		return !s.SaysLast && !ev.Asks()
@@ -121,8 +121,8 @@ func (r *recorder) isResult(ev *mapping.Event) bool {
 	return !r.exposes.ReportsState() && ev.Kind == mapping.KindLinked
 }
 
-// maxDelay returns how long an event may wait to be written with others. A question waits for the end of its run in any
-// case (eventWriter.ready).
+// maxDelay returns how long an event may wait to be written with others. A question always waits for the end of its run
+// (eventWriter.ready).
 func (r *recorder) maxDelay(ev *mapping.Event) time.Duration {
 	switch {
 	case ev.Kind == mapping.KindLinked && r.exposes.ReportsState():
@@ -133,7 +133,7 @@ func (r *recorder) maxDelay(ev *mapping.Event) time.Duration {
 	return stepDelay
 }
 
-// makePiece folds the event, and returns it with everything that is written with it.
+// makePiece folds the event and returns it with everything that is written with it.
 func (r *recorder) makePiece(ev *mapping.Event) (piece, error) {
 	r.logged.add(ev)
 	if r.fault == nil {
@@ -165,7 +165,7 @@ func changesState(ev *mapping.Event) bool {
 	return ev.Kind == mapping.KindInput || ev.Kind == mapping.KindState || ev.Kind == mapping.KindUpdate && ev.Head.Reduce
 }
 
-// snapshot returns the full state to be stored with a checkpoint, or nil if none is due.
+// snapshot returns the full state to store with a checkpoint, or nil if none is due.
 func (r *recorder) snapshot(id string, diff int) []byte {
 	r.addDistance(diff)
 	if !r.distance.SnapshotDue(r.fold.Size()) {
@@ -205,7 +205,7 @@ func (r *recorder) addLink(ev *mapping.Event) {
 	}
 }
 
-// recordEndLink notes the link of an end event. It is written with the end.
+// recordEndLink records the link of an end event. It is written with the end.
 func (r *recorder) recordEndLink(ev *mapping.Event) {
 	if ev.Head.Link != nil {
 		r.addLink(ev)
@@ -235,7 +235,7 @@ func (r *recorder) addUpdate(ev *mapping.Event) {
 	r.step++
 }
 
-// withoutWords returns a step without its input. The input may be long and is not read from the log. The hand-out has
+// withoutWords returns a step without its input, which may be long and is not read from the log. The hand-out contains
 // it.
 func withoutWords(s mapping.StepInfo) *mapping.StepInfo {
 	s.Input = nil
@@ -243,7 +243,7 @@ func withoutWords(s mapping.StepInfo) *mapping.StepInfo {
 }
 
 // addState replaces a full state by the difference to the previous one. It returns true if the event can be skipped,
-// since there is no difference and no frame was requested.
+// because there is no difference and no frame was requested.
 func (r *recorder) addState(ev *mapping.Event) (skip bool, err error) {
 	if ev.Head.Full {
 		diff, err := r.difference(ev.Data)
@@ -282,8 +282,8 @@ func (r *recorder) addInterrupt(ev *mapping.Event) {
 	}
 }
 
-// refuseRepeated refuses the question that a default answer was just given to, and one that was given it too often,
-// since answering again could go on forever.
+// refuseRepeated refuses a question that has just been given a default answer, and one that has been given it too
+// often, since answering again could continue forever.
 func (r *recorder) refuseRepeated(q mapping.Interrupt) {
 	o := &r.x.Run.Options
 	if o.Guessed == "" {
@@ -296,7 +296,7 @@ func (r *recorder) refuseRepeated(q mapping.Interrupt) {
 	}
 }
 
-// writeEnd writes the end event with all queued events. If it fails it may be called again.
+// writeEnd writes the end event with all queued events. It may be called again after a failure.
 func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	x := r.x
 	now := x.store.Now()
@@ -327,7 +327,7 @@ func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	}
 	if r.linked && r.agentRemembers() {
 		link := r.link
-		if r.agentState.start == nil { // otherwise the agent does not have all of the thread
+		if r.agentState.start == nil { // otherwise the agent does not have the whole thread
 			link.LocalCheckpoint = head
 		}
 		p.link = &link
@@ -344,8 +344,8 @@ func (r *recorder) agentRemembers() bool {
 	return r.link.Agreed()
 }
 
-// giveUp goes back to the durable state, since the events after it cannot be written. It returns the outcome of the
-// run, which has failed then.
+// giveUp returns to the durable state, because the later events cannot be written. It returns the outcome of the run,
+// which has then failed.
 func (r *recorder) giveUp(out mapping.Outcome, err error) mapping.Outcome {
 	r.statePoint = r.writer.giveUp()
 	if out.Parked || out.Status == mapping.RunSuccess || out.Status == mapping.RunInterrupted && !out.Cancelled {

@@ -2,7 +2,7 @@ package engine
 
 import "sync"
 
-// registry has the executions of this process. Shutdown waits for them and for the goroutines of spawn. Safe for
+// registry holds the executions of this process. Shutdown waits for them and for the goroutines of spawn. Safe for
 // concurrent use.
 type registry struct {
 	work sync.WaitGroup // executions and goroutines of spawn
@@ -11,7 +11,7 @@ type registry struct {
 	live     map[string]*execution // by run
 	broken   map[string]bool       // runs whose end panicked
 	draining bool                  // no new runs are accepted
-	stopped  bool                  // nothing is started any more
+	stopped  bool                  // nothing more is started
 }
 
 // spawn runs f on a goroutine that Shutdown waits for. It returns false if the engine has stopped.
@@ -43,7 +43,7 @@ func (g *registry) add(x *execution) bool {
 func (g *registry) remove(x *execution) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.live[x.Run.ID] == x { // a parked run may have been continued already
+	if g.live[x.Run.ID] == x { // a parked run may already have continued
 		delete(g.live, x.Run.ID)
 	}
 }
@@ -71,7 +71,7 @@ func (g *registry) count() int {
 	return len(g.live)
 }
 
-// markBroken leaves a run to the next process, since this one would fail at it again.
+// markBroken leaves a run to the next process, since this one would fail again.
 func (g *registry) markBroken(runID string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -93,7 +93,7 @@ func (g *registry) missing(held map[string]int64) map[string]int64 {
 	return held
 }
 
-// drain refuses new runs from now on.
+// drain refuses new runs from then on.
 func (g *registry) drain() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -106,7 +106,7 @@ func (g *registry) isDraining() bool {
 	return g.draining
 }
 
-// stop refuses new executions and goroutines from now on.
+// stop refuses new executions and goroutines from then on.
 func (g *registry) stop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestEachResultIsCommittedBeforeTheNextCall: when the backend would make its next call, the log has the result of the
-// one before, however long that took and whether or not the run is followed. The backend itself reads the log.
+// When the backend makes its next call, the log contains the result of the previous one, however long that took and
+// whether or not the run is followed. The backend itself reads the log.
 func TestEachResultIsCommittedBeforeTheNextCall(t *testing.T) {
 	t.Parallel()
 	var b *bench
@@ -27,7 +27,7 @@ func TestEachResultIsCommittedBeforeTheNextCall(t *testing.T) {
 		_ = yield(linked("up"), nil)
 		look(mapping.KindLinked)
 		for n := 1; n < 4; n++ {
-			<-time.After(took) // the time of an agent's step is what is tested
+			<-time.After(took) // the duration of an agent's step is what is tested
 			if !yield(step(task, n, "x", false), nil) {
 				return
 			}

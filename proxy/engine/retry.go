@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// The pause before attempt 2, and the longest one: it doubles in between.
+// The pause before attempt 2, which doubles for each further one, and the longest pause.
 const (
 	retryPause    = 100 * time.Millisecond
 	retryPauseMax = 10 * time.Second
@@ -25,11 +25,11 @@ var permanentCodes = []string{
 	mapping.CodeInvalid, mapping.CodeAgentNotFound,
 }
 
-// ambiguousCodes are the codes of failures after which the agent may have carried out the call, or may still do so.
+// ambiguousCodes are the codes of failures after which the agent may have executed the call, or may still do so.
 var ambiguousCodes = []string{mapping.CodeOutcomeUnknown, mapping.CodeStepTimeout}
 
 // again reports whether a failed attempt is followed by another. Only failures of the agent are retried, and none after
-// the context has ended (a cancellation, run_timeout).
+// the context has ended (cancellation, run_timeout).
 func (x *execution) again(ctx context.Context, out *mapping.Outcome, err error) bool {
 	if x.Run.Attempt > x.Run.Options.Retries || ctx.Err() != nil || x.rec == nil || x.rec.writer.fenced() {
 		return false
@@ -39,9 +39,9 @@ func (x *execution) again(ctx context.Context, out *mapping.Outcome, err error) 
 	case code == "" || slices.Contains(permanentCodes, code):
 		return false
 	case slices.Contains(ambiguousCodes, code) && !x.Run.Options.RetryUnknown:
-		return false // only a client that asked for it wants it twice
+		return false // only a client that requested it wants it twice
 	case x.Run.Options.Resuming && code == mapping.CodeUpstreamLost:
-		return false // the question is gone with the task
+		return false // the question was lost with the task
 	}
 	return !x.oneStep() || x.rec.updates == 0 && x.rec.steps == 0
 }
@@ -63,8 +63,8 @@ func failure(out *mapping.Outcome, err error) string {
 	return ""
 }
 
-// restart begins the next attempt. One write logs the new start and the way back to the state in which the run began.
-// It returns the events logged so far.
+// restart begins the next attempt. One write logs the new start and the return to the state in which the run began. It
+// returns the events logged so far.
 func (x *execution) restart(ctx context.Context) ([]mapping.Event, error) {
 	fold, err := x.initial(ctx)
 	if err != nil {
@@ -72,7 +72,7 @@ func (x *execution) restart(ctx context.Context) ([]mapping.Event, error) {
 	}
 	x.rec.writer.drain()
 	x.Run.Attempt++
-	x.Taken = false // nothing of this attempt was sent
+	x.Taken = false // nothing has been sent in this attempt
 	started := startedEvent(&x.Run)
 	started.At = x.store.Now()
 	if err := x.rec.rewind(fold, &started); err != nil {
@@ -82,7 +82,7 @@ func (x *execution) restart(ctx context.Context) ([]mapping.Event, error) {
 	return x.store.Events.List(ctx, x.Run.ThreadID, x.Run.ID, 0, 0)
 }
 
-// initial returns the state that a run begins with, with its input if the bridge merges that.
+// initial returns the state that a run begins with, including its input if the bridge merges that.
 func (x *execution) initial(ctx context.Context) (*state.Fold, error) {
 	base, err := x.e.log.Base(ctx, x.Run.ThreadID, x.Run.Base)
 	if err != nil || x.rec.exposes.ReportsState() {
@@ -95,7 +95,7 @@ func (x *execution) initial(ctx context.Context) (*state.Fold, error) {
 	return base.Apply(ev)
 }
 
-// rewind writes the start of an attempt and, in the same transaction, the way back to the state it starts from.
+// rewind writes the start of an attempt and, in the same transaction, the return to the state it starts from.
 func (r *recorder) rewind(fold *state.Fold, started *mapping.Event) error {
 	var both []piece
 	diff, err := r.difference(r.retryState(fold).JSON())

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// failing yields an error the first n times it is called, after one step.
+// failing yields one step and then an error, the first n times it is called.
 func failing(n int, err error) *script {
 	s := &script{exposes: mapping.ExposesNothing}
 	s.run = func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
@@ -78,7 +78,7 @@ func TestARetriedRunStartsOverAndSaysSo(t *testing.T) {
 	s.run = func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		links, after, states = append(links, task.Link.Remote), append(after, slices.Clone(task.After)), append(states, string(task.State.JSON()))
 		if task.InDoubt {
-			t.Error("a fresh attempt is told that a call may be open")
+			t.Error("a new attempt is marked as having an open call")
 		}
 		inner(ctx, task, yield)
 	}
@@ -99,7 +99,7 @@ func TestARetriedRunStartsOverAndSaysSo(t *testing.T) {
 		t.Fatalf("events (-want +got):\n%s", diff)
 	}
 	if es[6].Head.Attempt != 2 {
-		t.Errorf("the second start says attempt %d", es[6].Head.Attempt)
+		t.Errorf("the second start has attempt %d", es[6].Head.Attempt)
 	}
 	if diff := cmp.Diff([]string{"", ""}, links); diff != "" {
 		t.Errorf("links (-want +got):\n%s", diff)
@@ -108,7 +108,7 @@ func TestARetriedRunStartsOverAndSaysSo(t *testing.T) {
 		t.Errorf("the state at the second start is %s, at the first %s", states[1], states[0])
 	}
 	if n := len(after[1]); n != 7 || after[1][n-1].Head.Attempt != 2 {
-		t.Errorf("the second attempt is told of %d events, want the 7 before it", n)
+		t.Errorf("the second attempt received %d events, want the 7 before it", n)
 	}
 	if n := len(es[len(es)-1].After.Messages()); n != 2 {
 		t.Errorf("%d messages at the end, want the question and the one answer: %s", n, es[len(es)-1].After.JSON())
@@ -131,7 +131,7 @@ func TestARetriedRunStartsOverAndSaysSo(t *testing.T) {
 	}
 }
 
-// restart is another process over the same database.
+// restart returns another process over the same database.
 func (b *bench) restart(t *testing.T, s *script) *bench {
 	t.Helper()
 	path := b.path
@@ -169,7 +169,7 @@ func TestARetriedRunIsGivenTheStateItBeganWith(t *testing.T) {
 		t.Errorf("ended %+v with %s", last.Head.Outcome, last.After.JSON())
 	}
 	if len(values) != 3 || values[2] != `{"n":1}` {
-		t.Errorf("the attempts were given %q; the last should begin afresh with {\"n\":1}", values)
+		t.Errorf("the attempts received %q; the last should start with {\"n\":1}", values)
 	}
 }
 
@@ -185,7 +185,7 @@ func TestAnAgentThatIsAwayIsTriedAgain(t *testing.T) {
 	}
 }
 
-// away is an agent that cannot be asked for its dialect the first n times.
+// away is an agent whose dialect cannot be queried the first n times.
 type away struct {
 	*script
 	n int

@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// slots bound the runs of one agent that this process executes at a time. The bound may change while runs hold slots.
+// slots limits the runs of one agent that this process executes at a time. The limit may change while runs hold slots.
 // Safe for concurrent use.
 //
 // Each process has its own slots. If they were counted in the database, every claim for an agent would wait for the
 // commit of the previous one.
 type slots struct {
-	free *semaphore.Weighted // has the largest size, so that the bound can grow; slots beyond the bound are held
+	free *semaphore.Weighted // has the maximum size, so that the limit can grow; slots beyond the limit are held
 
 	mu        sync.Mutex
 	used, all int
-	over      int // slots taken beyond the bound; the next releases do not free a slot
+	over      int // slots taken beyond the limit; the next releases do not free a slot
 }
 
 // newSlots returns n slots, at least one.
@@ -28,7 +28,7 @@ func newSlots(n int) *slots {
 	return s
 }
 
-// tryAcquire takes a slot if one is free, and reports whether it did.
+// tryAcquire takes a slot if one is free and reports whether it did.
 func (s *slots) tryAcquire() bool {
 	ok := s.free.TryAcquire(1)
 	if ok {
@@ -37,7 +37,7 @@ func (s *slots) tryAcquire() bool {
 	return ok
 }
 
-// acquire takes a slot. It waits for its turn until ctx ends, and then returns the error of ctx.
+// acquire waits for a slot and takes it. If ctx ends first, it returns the error of ctx.
 func (s *slots) acquire(ctx context.Context) error {
 	err := s.free.Acquire(ctx, 1)
 	if err == nil {
@@ -46,7 +46,7 @@ func (s *slots) acquire(ctx context.Context) error {
 	return err
 }
 
-// take takes a slot without waiting, beyond the bound if none is free.
+// take takes a slot without waiting, beyond the limit if none is free.
 func (s *slots) take() {
 	if s.tryAcquire() {
 		return
@@ -63,7 +63,6 @@ func (s *slots) count(n int) {
 	s.used += n
 }
 
-// release gives a slot back.
 func (s *slots) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +79,7 @@ func (s *slots) giveBack() {
 	s.free.Release(1)
 }
 
-// resize changes the bound to n, at least one. Runs that hold more slots than that keep them.
+// resize changes the limit to n, at least one. Runs that hold more slots than that keep them.
 func (s *slots) resize(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +93,7 @@ func (s *slots) resize(n int) {
 	}
 }
 
-// state returns how many slots are taken, and the bound.
+// state returns the number of slots taken, and the limit.
 func (s *slots) state() (used, all int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

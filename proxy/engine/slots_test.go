@@ -6,11 +6,11 @@ import (
 	"testing/synctest"
 )
 
-// wantSlots compares what is used and allowed, and whether one more may be had, which it gives back.
+// wantSlots compares the number of used and allowed slots, and whether another one is available.
 func wantSlots(t *testing.T, s *slots, used, all int, more bool) {
 	t.Helper()
 	if u, a := s.state(); u != used || a != all {
-		t.Errorf("%d of %d are used, want %d of %d", u, a, used, all)
+		t.Errorf("%d of %d used, want %d of %d", u, a, used, all)
 	}
 	got := s.tryAcquire()
 	if got {
@@ -30,7 +30,7 @@ func TestSlotsAreResized(t *testing.T) {
 	wantSlots(t, s, 2, 2, false)
 	s.resize(3)
 	wantSlots(t, s, 2, 3, true)
-	s.resize(1) // both go on, and one more is let in only after both
+	s.resize(1) // both continue, and another one is admitted only after both
 	wantSlots(t, s, 2, 1, false)
 	s.release()
 	wantSlots(t, s, 1, 1, false)
@@ -46,7 +46,7 @@ func TestSlotsAreResized(t *testing.T) {
 	wantSlots(t, s, 0, 3, true)
 }
 
-// TestASlotIsWaitedFor: a larger bound lets in what waits, and an end of waiting takes nothing.
+// A larger limit admits a waiter, and an abandoned wait takes no slot.
 func TestASlotIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestASlotIsWaitedFor(t *testing.T) {
 		synctest.Wait()
 		leave()
 		if err := <-had; err == nil {
-			t.Fatal("a slot was had beyond the bound")
+			t.Fatal("a slot was acquired beyond the limit")
 		}
 		s.resize(2)
 		if err := <-had; err != nil {

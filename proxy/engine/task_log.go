@@ -46,10 +46,10 @@ func (e *Engine) eachOfTask(ctx context.Context, taskID string, visit func(mappi
 	}
 }
 
-// done is the result of the steps of a task, over all its runs.
+// done summarizes the steps of a task, over all its runs.
 type done struct {
 	steps int
-	given mapping.UploadCursor // up to which uploads the agent received with them
+	given mapping.UploadCursor // the uploads that the agent received with them
 	call  string               // tool call without a result
 }
 

@@ -37,8 +37,8 @@ func codeOf(out mapping.Outcome) string {
 	return out.Fault.Code
 }
 
-// reportStart reports to the trace, metrics and log that this process executes the run. The context it returns is that
-// of the run's span.
+// reportStart reports to the trace, metrics and log that this process executes the run. It returns the context of the
+// run's span.
 func (x *execution) reportStart(ctx context.Context, o *StartRequest) context.Context {
 	ctx = x.startSpan(ctx, o)
 	x.e.meter.RunStarted(x.agent.Name)
@@ -73,7 +73,7 @@ func (x *execution) reportEnd() {
 	x.endSpan(status)
 }
 
-// waited returns how long a run that is claimed for the first time had to wait. Its times are all of the database's
+// waited returns how long a run that is claimed for the first time had to wait. All of its times are of the database's
 // clock.
 func waited(r *mapping.Run) time.Duration {
 	ready := r.CreatedAt
@@ -103,7 +103,7 @@ func (x *execution) countLogged(batch []piece) {
 	x.e.meter.EventsLogged(x.agent.Name, of.events, of.bytes)
 }
 
-// usage is how much a run has logged, over all its attempts.
+// usage counts what a run has logged, over all its attempts.
 type usage struct {
 	events int
 	bytes  int64
@@ -124,7 +124,7 @@ func (u *usage) add(ev *mapping.Event) {
 	}
 }
 
-// exceeds returns the error of a run that has logged more than it may, or nil.
+// exceeds returns an error if a run has logged more than it may, and otherwise nil.
 func (u *usage) exceeds(limits config.Limits, agent string) error {
 	switch {
 	case limits.RunEvents > 0 && u.events > limits.RunEvents:
@@ -138,7 +138,7 @@ func (u *usage) exceeds(limits config.Limits, agent string) error {
 }
 
 // startSpan starts the span of an execution. The span of a parked run's step is below the request for that step, any
-// other below the run's own place. The execution of a parked run's first step has ended the run's own span, so the
+// other is below the run's own place. The execution of a parked run's first step has ended the run's own span, so the
 // later ones are parts.
 func (x *execution) startSpan(ctx context.Context, o *StartRequest) context.Context {
 	if x.e.tracer == nil {
@@ -167,7 +167,7 @@ func (x *execution) endSpan(status mapping.RunStatus) {
 	x.span.End(endedAs(&x.Run, x.outcome, status, x.results))
 }
 
-// traceOf returns the trace of the request that asked for a run.
+// traceOf returns the trace of the request for a run.
 func traceOf(r *mapping.Run) mapping.Trace {
 	if r.Options.Trace == nil {
 		return mapping.Trace{}
@@ -186,8 +186,8 @@ func errField(err error) zap.Field     { return zap.Error(err) }
 func runField(id string) zap.Field     { return zap.String("run", id) }
 func agentField(name string) zap.Field { return zap.String("agent", name) }
 
-// logRun writes a line about a run: its ids, who asked for it, and more. No line contains what a client or an agent
-// said. The fields are made only if the line is written.
+// logRun writes a log line about a run: its ids, the principal, and more. No line contains data of a client or an
+// agent. The fields are created only if the line is written.
 func (e *Engine) logRun(level zapcore.Level, message string, r *mapping.Run, more ...zap.Field) {
 	line := e.logger.Check(level, message)
 	if line == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// A token waits for nothing but its commit: the clock stands still while all of them are told, although nothing comes
-// after the last. They are committed, too.
+// A token waits only for its commit: the clock stands still while all tokens are delivered, although nothing follows
+// the last one. They are committed, too.
 func TestATokenIsToldAtOnce(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
@@ -45,10 +45,10 @@ func TestATokenIsToldAtOnce(t *testing.T) {
 			more <- struct{}{}
 		}
 		if passed := time.Since(began); passed > 0 {
-			t.Errorf("they were told after %s", passed)
+			t.Errorf("delivered after %s", passed)
 		}
 		if logged, err := b.st.Events.List(t.Context(), r.ThreadID, r.ID, 0, 0); err != nil || len(logged) != tokens+1 {
-			t.Errorf("%d events are logged: %v", len(logged), err)
+			t.Errorf("%d events logged: %v", len(logged), err)
 		}
 	})
 }

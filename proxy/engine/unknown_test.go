@@ -51,7 +51,7 @@ func TestUnknownCommitInMidRunIsNotWrittenAgain(t *testing.T) {
 	}
 }
 
-// checkLogged wants the unanswered event once, and the end last, in the log and as readers were shown it.
+// checkLogged expects the unanswered event once, and the end last, in the log and in what readers were shown.
 func checkLogged(t *testing.T, b *bench, run mapping.Run) {
 	t.Helper()
 	logged, err := b.st.Events.List(t.Context(), run.ThreadID, run.ID, 0, 0)
@@ -69,7 +69,7 @@ func checkLogged(t *testing.T, b *bench, run mapping.Run) {
 	}
 	shown := b.read(t, run)
 	if len(shown) != len(logged) {
-		t.Errorf("%d events are shown, and %d logged", len(shown), len(logged))
+		t.Errorf("%d events shown, %d logged", len(shown), len(logged))
 	}
 }
 

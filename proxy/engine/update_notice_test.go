@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// A caller that waits for a thread which another process holds for a state update hears that it is free again.
+// A caller that waits for a thread held by another process for a state update is notified when it is free.
 func TestEndOfAnUpdateIsHeardInOtherProcesses(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)
@@ -21,7 +21,7 @@ func TestEndOfAnUpdateIsHeardInOtherProcesses(t *testing.T) {
 		_, err := there.st.States.Append(t.Context(), thread, "", []mapping.Event{ev}, store.StateOptions{Held: token})
 		return err
 	}
-	for _, end := range []func(thread, token string) error{free, free, logged} { // the first may be heard as a connection that begins
+	for _, end := range []func(thread, token string) error{free, free, logged} { // the first may be noticed as a new connection
 		heardToEnd(t, here, there, end)
 	}
 }
@@ -47,11 +47,11 @@ func heardToEnd(t *testing.T, here, there *bench, end func(thread, token string)
 	select {
 	case <-changed:
 	case <-ctx.Done():
-		t.Fatal("nobody rang")
+		t.Fatal("no notification")
 	}
 }
 
-// Threads whose hold could not be ended are freed later; that is heard where updates wait for it.
+// If ending a hold failed, the thread is freed later, and waiting updates are notified.
 func TestUpdatesHearThatALeftHoldIsOver(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &script{exposes: mapping.ExposesNothing})
@@ -59,7 +59,7 @@ func TestUpdatesHearThatALeftHoldIsOver(t *testing.T) {
 		gone, stop := context.WithCancel(t.Context())
 		stop()
 		if err := b.st.States.Free(gone, thread, token); err == nil {
-			t.Fatal("it was freed by a caller that is gone")
+			t.Fatal("the thread was freed by a cancelled caller")
 		}
 		return b.Compare(t.Context())
 	})

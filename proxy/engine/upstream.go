@@ -13,15 +13,15 @@ import (
 // called before Start.
 func (e *Engine) OnRemoved(removed func(tenant, taskID string)) { e.taskRemoved = removed }
 
-// runRemoved drops what this process holds of a removed run.
+// runRemoved drops what this process has in memory of a removed run.
 func (e *Engine) runRemoved(r mapping.Run) {
 	e.log.Evict(r.ID)
 	e.log.WakeThread(r.ThreadID) // its log need not have been in memory
 	e.taskRemoved(r.Tenant, r.TaskID)
 }
 
-// ThreadsDeleted drops what this process holds of deleted threads at once, and what agents hold of them on a goroutine
-// of its own, one batch after the other.
+// ThreadsDeleted drops what this process has in memory of deleted threads at once. It deletes the agents' copies on a
+// separate goroutine, one batch after the other.
 func (e *Engine) ThreadsDeleted(gone []store.Gone) {
 	var upstream []store.Gone
 	for _, g := range gone {
@@ -51,7 +51,7 @@ func (e *Engine) deletesUpstream(l mapping.Link) bool {
 	return a != nil && a.Config.DeleteUpstreamThreads && l.Remote != ""
 }
 
-// deleteUpstream deletes what agents have of a batch of deleted threads.
+// deleteUpstream deletes the agents' copies of a batch of deleted threads.
 func (e *Engine) deleteUpstream(gone []store.Gone) {
 	select {
 	case e.deletions <- struct{}{}:
@@ -66,9 +66,9 @@ func (e *Engine) deleteUpstream(gone []store.Gone) {
 	}
 }
 
-// DeleteUpstreamThreads deletes what agents have of a deleted thread if they are configured so
-// (delete_upstream_threads: delete). Failures are logged only, since the thread is gone here either way. It needs no
-// permit: the upstream thread belongs to one thread, so deleting it late or twice does no harm.
+// DeleteUpstreamThreads deletes the agents' copies of a deleted thread if they are configured so
+// (delete_upstream_threads). Failures are only logged, since the thread is gone here in any case. It needs no permit:
+// an upstream thread belongs to only one thread, so deleting it late or twice does no harm.
 func (e *Engine) DeleteUpstreamThreads(ctx context.Context, links []mapping.Link) {
 	for _, l := range links {
 		if !e.deletesUpstream(l) {
@@ -84,19 +84,19 @@ func (e *Engine) DeleteUpstreamThreads(ctx context.Context, links []mapping.Link
 	}
 }
 
-// Reasons for which an agent can never delete a thread.
+// Reasons why an agent can never delete a thread.
 var (
 	errNoAgent     = errors.New("it is not in the configuration any more")
 	errNoForgetter = errors.New("its protocol has no way to delete")
 )
 
-// IsPermanent reports whether DeleteUpstreamThread failed for a reason that does not pass.
+// IsPermanent reports whether DeleteUpstreamThread failed for a permanent reason.
 func IsPermanent(err error) bool {
 	return errors.Is(err, errNoAgent) || errors.Is(err, errNoForgetter) || mapping.Classify(err).Code == mapping.CodeNotSupported
 }
 
-// DeleteUpstreamThread deletes what an agent has of a thread, whatever its configuration. It is no error if there is
-// nothing. Like DeleteUpstreamThreads it needs no permit.
+// DeleteUpstreamThread deletes an agent's copy of a thread, whatever its configuration. It is not an error if there is
+// none. Like DeleteUpstreamThreads it needs no permit.
 func (e *Engine) DeleteUpstreamThread(ctx context.Context, l mapping.Link) error {
 	ctx, stop := context.WithTimeout(ctx, cancelGrace)
 	defer stop()
@@ -114,8 +114,8 @@ func (e *Engine) DiscardUpstreamThread(ctx context.Context, l mapping.Link) {
 	}
 }
 
-// CanDeleteUpstream returns why an agent cannot delete its threads. It returns nil if it can, or if the agent would
-// have to be asked.
+// CanDeleteUpstream returns why an agent cannot delete its threads. It returns nil if it can, or if that is not known
+// without querying the agent.
 func (e *Engine) CanDeleteUpstream(name string) error {
 	agent := e.agent(name)
 	if agent == nil {

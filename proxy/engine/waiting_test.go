@@ -13,9 +13,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// Where no other process writes, what waits for a run asks the store for nothing until something rings, and hears then:
-// AwaitInactive of a run that has not begun, Cancel of one that is claimed and not yet executed. Time passes only where
-// all wait.
+// If no other process writes, waiting for a run does not query the store until there is a notification: AwaitInactive
+// for a run that has not begun, Cancel for one that is claimed but not yet executed. Time passes only while all
+// goroutines wait.
 func TestWhatWaitsForARunAsksTheStoreForNothing(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -48,18 +48,18 @@ func TestWhatWaitsForARunAsksTheStoreForNothing(t *testing.T) {
 				_ = b.st.Close()
 				time.Sleep(50 * time.Second)
 				if len(over) > 0 {
-					t.Fatal("it looked although nothing rang:", <-over)
+					t.Fatal("it queried without a notification:", <-over)
 				}
 				b.log.WakeThread(o.New.Run.ThreadID)
 				if err := <-over; err == nil {
-					t.Error("it did not look when it was rung for")
+					t.Error("it did not query after a notification")
 				}
 			})
 		})
 	}
 }
 
-// A run that had to wait for a slot is heard of as soon as it begins, before anything is logged of it.
+// The start of a run that had to wait for a slot is announced at once, before any of its events.
 func TestTheBeginOfAQueuedRunIsHeard(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
@@ -80,12 +80,12 @@ func TestTheBeginOfAQueuedRunIsHeard(t *testing.T) {
 			t.Fatal(err)
 		}
 		if late := (<-heard).Sub(ended); late > 0 {
-			t.Errorf("it was heard of after %s", late)
+			t.Errorf("it was announced after %s", late)
 		}
 	})
 }
 
-// rings fails where the bell of a thread does not ring for what happens, once nothing moves any more in the bubble.
+// rings fails if the waiters of a thread are not notified of what happens, once everything in the bubble is blocked.
 func (b *bench) rings(t *testing.T, thread string, happens func()) {
 	t.Helper()
 	watch := b.log.Watch(thread)
@@ -96,11 +96,11 @@ func (b *bench) rings(t *testing.T, thread string, happens func()) {
 	select {
 	case <-rung:
 	default:
-		t.Error("nobody rang")
+		t.Error("no notification")
 	}
 }
 
-// No event tells that a run is parked.
+// Parking a run logs no event.
 func TestTheParkingOfARunIsHeard(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
@@ -120,7 +120,7 @@ func TestTheParkingOfARunIsHeard(t *testing.T) {
 	})
 }
 
-// The log of a run that is removed need not be in memory.
+// The log of a removed run need not be in memory.
 func TestTheRemovalOfAnOldRunIsHeard(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
@@ -137,8 +137,8 @@ func TestTheRemovalOfAnOldRunIsHeard(t *testing.T) {
 	})
 }
 
-// While another process ends a run that it was asked to stop, the store is not asked for that; then it is heard of. All
-// together would last much longer if each were found at the next look.
+// While another process ends a run that it was asked to stop, the store is not polled; the end is announced. Polling
+// would take much longer in total.
 func TestTheEndOfARunElsewhereIsHeard(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)
@@ -173,7 +173,7 @@ func TestTheEndOfARunElsewhereIsHeard(t *testing.T) {
 		}
 		lasted += time.Since(let)
 	}
-	if lasted > times*time.Second || looks > 3*times { // an event of the run may ring
-		t.Errorf("it took %s to hear of %d ends, and %d looks before", lasted, times, looks)
+	if lasted > times*time.Second || looks > 3*times { // an event of the run may cause a notification
+		t.Errorf("it took %s to learn of %d ends, with %d queries", lasted, times, looks)
 	}
 }

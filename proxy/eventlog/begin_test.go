@@ -10,9 +10,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/eventlog"
 )
 
-// A run is taken up of which an earlier process has logged something: until its execution has read that, neither the
-// buffer has it nor is the store looked into. A reader that took this for nothing would tell a client that a step it
-// was given is not there.
+// An execution resumes a run of which an earlier process has logged a part. Until it has read that, the buffer lacks it
+// and the store is not queried. A reader that returned nothing would make its caller report an existing step as
+// missing.
 func TestReadHasWhatAnEarlierProcessLogged(t *testing.T) {
 	t.Parallel()
 	for name, comes := range map[string]func(b *bench, buffer *eventlog.RunBuffer, logged []*state.Entry){

@@ -6,8 +6,8 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// cache keeps the values that were used last, bounded by their number and by their weight in bytes; the newest stays
-// whatever it weighs. Safe for concurrent use.
+// cache keeps the most recently used values, limited in number and in total weight in bytes. The newest value is kept
+// whatever its weight. Safe for concurrent use.
 type cache[V any] struct {
 	mu   sync.Mutex
 	lru  *simplelru.LRU[string, weighed[V]]
@@ -30,7 +30,7 @@ func newCache[V any](number, most int) (*cache[V], error) {
 func (c *cache[V]) add(key string, value V, weight int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lru.Remove(key) // replacing would not count the old weight off
+	c.lru.Remove(key) // replacing would not subtract the old weight
 	c.held += weight
 	c.lru.Add(key, weighed[V]{value, weight})
 	for c.held > c.most && c.lru.Len() > 1 {
@@ -45,7 +45,7 @@ func (c *cache[V]) get(key string) (V, bool) {
 	return w.value, ok
 }
 
-// take is get that removes.
+// take is get that also removes the value.
 func (c *cache[V]) take(key string) (V, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

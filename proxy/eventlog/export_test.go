@@ -1,6 +1,6 @@
 package eventlog
 
-// Live returns how many buffers are in use, and Kept how many bytes are kept of those without users.
+// Live returns the number of buffers in use, and Kept the size of the kept buffers without users.
 func (l *Log) Live() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -23,7 +23,7 @@ func (l *Log) Held(runID string) int {
 	return len(b.entries)
 }
 
-// Folds returns how many bytes of states are kept.
+// Folds returns the size of the cached states.
 func (l *Log) Folds() int {
 	l.folds.mu.Lock()
 	defer l.folds.mu.Unlock()

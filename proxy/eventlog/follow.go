@@ -11,15 +11,15 @@ import (
 
 const (
 	readBatch = 512
-	// pollFirst is how soon a reader of a run that is not executed here looks at the store when nothing rang; each look
-	// in vain doubles it, to pollMost.
+	// pollFirst is how soon a reader of a run that is not executed here queries the store without a notification. Each
+	// query without a result doubles the interval, up to pollMost.
 	pollFirst = time.Second
 	pollMost  = 16 * time.Second
 )
 
-// Follow yields the entries of a run with Seq > after, then waits for more, until the end event, which is the last. It
-// ends with ctx's error when ctx ends, and with NotFound when the run is deleted meanwhile. idle, which may be nil, is
-// called whenever all that there is was yielded.
+// Follow yields the entries of a run with Seq > after and waits for more, until the end event, which is the last. It
+// ends with ctx's error when ctx ends, and with NotFound if the run is deleted. idle, which may be nil, is called
+// whenever all present entries have been yielded.
 func (l *Log) Follow(ctx context.Context, run *mapping.Run, after int64, idle func()) iter.Seq2[*state.Entry, error] {
 	return func(yield func(*state.Entry, error) bool) {
 		r := l.reader(run, after, idle)
@@ -28,7 +28,7 @@ func (l *Log) Follow(ctx context.Context, run *mapping.Run, after int64, idle fu
 	}
 }
 
-// End waits until the run has ended and returns its end entry. Unlike Follow it sleeps through everything before.
+// End waits until the run has ended and returns its end entry. Unlike Follow it is not woken by earlier entries.
 func (l *Log) End(ctx context.Context, run *mapping.Run) (*state.Entry, error) {
 	r := l.reader(run, 0, nil)
 	defer r.leave()
@@ -48,16 +48,16 @@ func (l *Log) End(ctx context.Context, run *mapping.Run) (*state.Entry, error) {
 	}
 }
 
-// Read returns what is logged of a run after a position now. It waits for nothing but an execution of this process that
-// has just come, which says first what is logged. What it had to read from the store it does not read again where the
-// buffer has dropped it, as it does with long entries and what all followers have got.
+// Read returns the entries of a run after a position. It waits only for a newly started execution of this process to
+// publish the entries logged before. Entries that it reads from the store are returned directly, even if the buffer has
+// dropped them, as it does with long entries and those that all followers have read.
 func (l *Log) Read(ctx context.Context, run *mapping.Run, after int64) (list []*state.Entry, err error) {
 	r := &reader{Log: l, buffer: l.use(run), seq: after}
 	defer l.leave(r.buffer)
 	if err := r.buffer.awaitBegin(ctx); err != nil {
 		return nil, err
 	}
-	whole := false // what was read has all that follows the position
+	whole := false // list contains everything after the position
 	err = l.fillWith(ctx, r.buffer, func(from int64, entries []*state.Entry) {
 		whole = whole || from <= after
 		for _, e := range entries {
@@ -75,7 +75,7 @@ func (l *Log) Read(ctx context.Context, run *mapping.Run, after int64) (list []*
 	return list, l.flush()
 }
 
-// held returns all entries so far after the reader's position.
+// held returns all current entries after the reader's position.
 func (r *reader) held(ctx context.Context) (list []*state.Entry, err error) {
 	ok := r.look(ctx, func(e *state.Entry, failed error) bool {
 		if err = failed; err == nil {
@@ -89,13 +89,13 @@ func (r *reader) held(ctx context.Context) (list []*state.Entry, err error) {
 	return append(list, r.seen.entries...), nil
 }
 
-// fill publishes what the store has beyond the buffer. A no-op while an execution of this process publishes, and once
-// the run has ended.
+// fill publishes entries that are in the store but not in the buffer. It does nothing while an execution of this
+// process publishes, or after the run has ended.
 func (l *Log) fill(ctx context.Context, t *RunBuffer) error {
 	return l.fillWith(ctx, t, func(int64, []*state.Entry) {})
 }
 
-// fillWith is fill that also hands over what it read, and after which position.
+// fillWith is fill that also passes the entries it read, and the position before them, to took.
 func (l *Log) fillWith(ctx context.Context, t *RunBuffer, took func(from int64, entries []*state.Entry)) error {
 	fold, last, needed := t.newest()
 	if !needed {
@@ -120,7 +120,8 @@ func (l *Log) fillWith(ctx context.Context, t *RunBuffer, took func(from int64, 
 	}
 }
 
-// runBase reads the state a run starts from; nil while it is pending, since that is only fixed when it starts.
+// runBase reads the state a run starts from. It returns nil while the run is pending, since the base is only fixed when
+// it starts.
 func (l *Log) runBase(ctx context.Context, run *mapping.Run) (*state.Fold, error) {
 	fresh, err := l.runs.State(ctx, run.ThreadID, run.ID)
 	if err != nil {
@@ -137,7 +138,7 @@ func (l *Log) runBase(ctx context.Context, run *mapping.Run) (*state.Fold, error
 	return base, err
 }
 
-// read returns the next entries from the store, folded on from fold.
+// read returns the next entries from the store, folded onto fold.
 func (l *Log) read(ctx context.Context, run *mapping.Run, fold *state.Fold, after int64) ([]*state.Entry, error) {
 	evs, err := l.events.List(ctx, run.ThreadID, run.ID, after, readBatch)
 	if err != nil {
@@ -146,7 +147,7 @@ func (l *Log) read(ctx context.Context, run *mapping.Run, fold *state.Fold, afte
 	return Fold(fold, evs)
 }
 
-// lost lets every reader know of a run that turns out to be gone.
+// lost notifies every reader of a run that was deleted.
 func (l *Log) lost(run *mapping.Run, err error) error {
 	if mapping.Classify(err).Class != mapping.NotFound {
 		return err
@@ -155,7 +156,7 @@ func (l *Log) lost(run *mapping.Run, err error) error {
 	return errDeleted(run.ID)
 }
 
-// Fold returns the entries of events, folded on from the state before them.
+// Fold returns the entries of events, folded onto the state before them.
 func Fold(before *state.Fold, evs []mapping.Event) ([]*state.Entry, error) {
 	entries := make([]*state.Entry, 0, len(evs))
 	for _, ev := range evs {

@@ -25,7 +25,7 @@ func TestLiveLateAndColdReadersSeeTheSame(t *testing.T) {
 	first := <-live.got
 	w.add(some(3, 5)...)
 	late := b.follow(c.Run, 2)
-	w.add(some(700, 5)...) // more than one read from the store takes
+	w.add(some(700, 5)...) // more than one batch from the store
 	w.end()
 	seen := append([]*state.Entry{first}, live.all(1)...)
 	same(t, seen[2:], late.all(2))
@@ -38,7 +38,7 @@ func TestLiveLateAndColdReadersSeeTheSame(t *testing.T) {
 	}
 	same(t, seen, list)
 	if n := b.Live(); n != 0 {
-		t.Errorf("%d buffers are in use after all readers left", n)
+		t.Errorf("%d buffers in use after all readers left", n)
 	}
 }
 
@@ -67,7 +67,7 @@ func TestReadersOlderThanWhatABufferHolds(t *testing.T) {
 		w.add(some(min(100, events-n), 5)...)
 	}
 	w.end()
-	quick.Wait() // although the slow one has not read on
+	quick.Wait() // although the slow one has not read further
 	same(t, seen, append([]*state.Entry{first}, slow.all(1)...))
 	same(t, seen, b.follow(c.Run, 0).all(0))
 	same(t, seen[1000:], b.follow(c.Run, 1000).all(1000))
@@ -78,7 +78,7 @@ func TestReadersOlderThanWhatABufferHolds(t *testing.T) {
 	same(t, seen[500:], list)
 }
 
-// What every follower has got is let go of, but for the newest: a stream may last for hours.
+// Entries that every follower has read are dropped, except for the newest ones, since a stream may last for hours.
 func TestABufferLetsGoOfWhatItsFollowersHaveGot(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -91,7 +91,7 @@ func TestABufferLetsGoOfWhatItsFollowersHaveGot(t *testing.T) {
 		seen = append(seen, <-fast.got)
 	}
 	if n := b.Held(c.Run.ID); n < 5*eventlog.BufferTail {
-		t.Errorf("%d entries are held for a follower that has got none", n)
+		t.Errorf("%d entries held for a follower that has read none", n)
 	}
 	for range len(seen) {
 		<-slow.got
@@ -102,7 +102,7 @@ func TestABufferLetsGoOfWhatItsFollowersHaveGot(t *testing.T) {
 		<-slow.got
 	}
 	if n := b.Held(c.Run.ID); n > 2*eventlog.BufferTail {
-		t.Errorf("%d entries are held that all followers have got", n)
+		t.Errorf("%d entries held that all followers have read", n)
 	}
 	late := b.follow(c.Run, 0)
 	w.end()
@@ -111,7 +111,7 @@ func TestABufferLetsGoOfWhatItsFollowersHaveGot(t *testing.T) {
 	same(t, list[len(list)-1:], fast.all(int64(len(seen))))
 }
 
-// notInShort leaves out a test of how much is kept, where many megabytes pass.
+// notInShort skips a test that moves many megabytes.
 func notInShort(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -134,12 +134,12 @@ func TestABufferOfLargeStatesIsBounded(t *testing.T) {
 		t.Errorf("%d entries, want 52", n)
 	}
 	if n := b.Kept(); n > 1<<20 {
-		t.Errorf("%d bytes of a heavy buffer are kept", n)
+		t.Errorf("%d bytes of a heavy buffer kept", n)
 	}
 	b.again()
 	b.follow(c.Run, 0).all(0)
 	if n := b.Kept(); n > 1<<20 {
-		t.Errorf("%d bytes are kept for a late reader of an ended run", n)
+		t.Errorf("%d bytes kept for a late reader of an ended run", n)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestManyEndedRunsStayWithinTheBound(t *testing.T) {
 		w.end()
 	}
 	if n := b.Kept(); n > eventlog.KeptBufferBytes || n == 0 {
-		t.Errorf("%d bytes are kept, %d are allowed", n, eventlog.KeptBufferBytes)
+		t.Errorf("%d bytes kept, want at most %d", n, eventlog.KeptBufferBytes)
 	}
 	if b.Live() != 0 {
 		t.Errorf("%d buffers in use", b.Live())
@@ -190,10 +190,10 @@ func TestARunOfAnotherProcessIsPolled(t *testing.T) {
 	<-rd.got
 	w := b.elsewhere(c.Run, c.Claimed.Fence)
 	w.add(some(2, 5)...)
-	b.Wake(c.Run.ID) // by a notice
+	b.Wake(c.Run.ID) // after a notice
 	<-rd.got
 	<-rd.got
-	w.end() // by the clock
+	w.end() // after polling
 	if n := len(rd.all(3)); n != 1 {
 		t.Errorf("%d entries, want the end", n)
 	}
@@ -225,7 +225,7 @@ func TestARunDeletedWhileItIsRead(t *testing.T) {
 		for e := range rd.got {
 			last = e
 		}
-		ended := last != nil && last.Kind == mapping.KindEnd // it looked just before the run was removed
+		ended := last != nil && last.Kind == mapping.KindEnd // it queried just before the run was removed
 		if !ended && mapping.Classify(rd.err).Class != mapping.NotFound {
 			t.Errorf("the reader got %v", rd.err)
 		}
@@ -284,8 +284,8 @@ func TestFollowEndsWithItsContextAndReturnsNothingAfterTheEnd(t *testing.T) {
 	}
 }
 
-// A reader's look at the store and an execution that takes the run over meet at every point; in either order, readers
-// see each entry once.
+// A reader's query of the store and an execution that takes the run over coincide at every point. In either order,
+// readers see each entry once.
 func TestReadersAndExecutionsRace(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -361,8 +361,8 @@ func TestReaderThatNoBellRingsFor(t *testing.T) {
 	}
 }
 
-// A caller that waits for the end reads the run from before it waits: neither the run nor what is in memory of it goes
-// meanwhile.
+// A caller that waits for the end is registered as a reader before it waits, so neither the run nor its buffer is
+// removed.
 func TestAWaitForTheEndReads(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -381,18 +381,18 @@ func TestAWaitForTheEndReads(t *testing.T) {
 	}
 	w.add(some(3, 400<<10)...) // more than is kept of a run without readers
 	if b.Live() == 0 {
-		t.Error("the run is not in memory any more")
+		t.Error("the run is no longer in memory")
 	}
 	w.end()
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
 	if b.Reading(c.Run.ThreadID) || b.Live() != 0 {
-		t.Error("it is still read")
+		t.Error("the run still has a reader")
 	}
 }
 
-// What a reader has waited for is measured when it was delivered; what was there before it came is not.
+// The delay is measured for entries that a reader has waited for, not for those that existed before it started.
 func TestLagOfReadersThatWait(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -405,7 +405,7 @@ func TestLagOfReadersThatWait(t *testing.T) {
 	w.add(some(1, 5)...)
 	<-live.got
 	if lag := <-lags; lag < 0 || lag > time.Hour {
-		t.Errorf("told %s after the publication", lag)
+		t.Errorf("delivered %s after the publication", lag)
 	}
 	w.end()
 	live.all(2)
@@ -415,6 +415,6 @@ func TestLagOfReadersThatWait(t *testing.T) {
 	b.Measure(func(lag time.Duration) { lags <- lag })
 	b.follow(c.Run, 0).all(0)
 	if n := len(lags); n > 0 {
-		t.Errorf("%d readers of a run that had ended were late", n)
+		t.Errorf("%d delays measured for readers of an ended run", n)
 	}
 }

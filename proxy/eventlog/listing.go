@@ -10,9 +10,9 @@ import (
 // listingKeeps is how many bytes of states one Listing keeps in memory.
 const listingKeeps = 2 << 20
 
-// Listing reads the states of many threads, as a list of threads does. It takes them from memory where they are there,
-// and keeps the first few of the others there: so a short list that is asked for again and again is read once, and a
-// long one takes no more memory than a short one and displaces nothing. Used by one goroutine.
+// Listing reads the states of many threads for a list of threads. It uses states in memory, and adds the first few
+// others to memory: a short list that is requested repeatedly is read only once, and a long one uses no more memory
+// than a short one and evicts nothing. Not safe for concurrent use.
 type Listing struct {
 	log  *Log
 	room int // bytes that may still be kept
@@ -21,7 +21,7 @@ type Listing struct {
 // Listing returns a Listing for one list of threads.
 func (l *Log) Listing() *Listing { return &Listing{log: l, room: listingKeeps} }
 
-// Base is Log.Base with the memory of a Listing.
+// Base is Log.Base with the limited caching of a Listing.
 func (x *Listing) Base(ctx context.Context, threadID, checkpointID string) (*state.Fold, error) {
 	if checkpointID == "" {
 		return state.NewFold(nil)

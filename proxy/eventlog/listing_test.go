@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// withState makes a thread with a state of so many bytes, and returns both ids.
+// withState creates a thread with a state of the given size and returns both ids.
 func (b *bench) withState(size int) (thread, checkpoint string) {
 	b.t.Helper()
 	thread, checkpoint = mapping.NewID(), mapping.NewID()
@@ -26,7 +26,7 @@ func (b *bench) withState(size int) (thread, checkpoint string) {
 	return thread, checkpoint
 }
 
-// TestListingKeepsFew: a listing reads any number of states, and keeps few of them.
+// A listing reads any number of states and caches only a few of them.
 func TestListingKeepsFew(t *testing.T) {
 	t.Parallel()
 	const size = 300_000
@@ -43,6 +43,6 @@ func TestListingKeepsFew(t *testing.T) {
 		}
 	}
 	if held := b.Folds(); held < eventlog.ListingKeeps-2*size || held > eventlog.ListingKeeps {
-		t.Errorf("%d bytes are kept, want about %d", held, eventlog.ListingKeeps)
+		t.Errorf("%d bytes kept, want about %d", held, eventlog.ListingKeeps)
 	}
 }

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	keptBuffers     = 1024     // buffers without users, for readers that come later
-	keptBuffer      = 1 << 20  // bytes of states and events of a buffer worth keeping
-	keptBufferBytes = 64 << 20 // of all of them
-	entryBytes      = 512      // what an entry takes beside its data
+	keptBuffers     = 1024     // buffers without users, for later readers
+	keptBuffer      = 1 << 20  // maximum bytes of states and events of a kept buffer
+	keptBufferBytes = 64 << 20 // of all kept buffers
+	entryBytes      = 512      // overhead of an entry besides its data
 	keptFolds       = 512      // states by checkpoint id; checkpoints never change
-	keptFoldBytes   = 64 << 20 // of all of them, as if they shared nothing
+	keptFoldBytes   = 64 << 20 // of all of them, ignoring shared parts
 )
 
 // Log reads runs and states. Safe for concurrent use.
@@ -34,15 +34,15 @@ type Log struct {
 	signals threadSignals
 
 	mu   sync.Mutex
-	live map[string]*RunBuffer // buffers that are read or written to
+	live map[string]*RunBuffer // buffers with readers or writers
 }
 
-// Measure has f told how long after its publication an entry, or the oldest of several, was delivered to a reader that
-// had waited for it. f is called before the next wait, after idle of Follow. Measure must be called before the first
-// reader comes.
+// Measure sets a function that receives the delay between the publication of an entry, or the oldest of several, and
+// its delivery to a reader that had waited for it. f is called before the next wait, after idle of Follow. Measure must
+// be called before the first reader starts.
 func (l *Log) Measure(f func(lag time.Duration)) { l.lag = f }
 
-// keptState is a checkpoint's state, and how far it is from a snapshot.
+// keptState is a checkpoint's state and its distance from a snapshot.
 type keptState struct {
 	fold     *state.Fold
 	distance store.Distance
@@ -64,29 +64,29 @@ func New(st *store.Store) (*Log, error) {
 	}, nil
 }
 
-// Acquire returns the buffer that the execution of a run publishes to. From then on readers wait for what it publishes
-// instead of looking into the store. RunBuffer.Begin and at last Release must follow.
+// Acquire returns the buffer to which the execution of a run publishes. From then on readers wait for its entries
+// instead of querying the store. The caller must call RunBuffer.Begin and finally Release.
 func (l *Log) Acquire(run *mapping.Run) *RunBuffer {
 	t := l.use(run)
 	t.own(1)
 	return t
 }
 
-// Retain keeps in memory what is there of a run's log until release is called, so that what follows a position that was
-// read need not come from the store.
+// Retain keeps the run's buffer in memory until release is called, so that entries after a position need not be read
+// from the store.
 func (l *Log) Retain(run *mapping.Run) (release func()) {
 	t := l.use(run)
 	return func() { l.leave(t) }
 }
 
-// Release gives back the buffer of Acquire. It is called when the execution has left the run: ended, parked, handed
-// over, or fenced.
+// Release returns the buffer of Acquire. It is called when the execution has left the run: ended, parked, handed over,
+// or fenced.
 func (l *Log) Release(t *RunBuffer) {
 	t.own(-1)
 	l.leave(t)
 }
 
-// use returns the run's buffer, which stays the run's one buffer until all its users have left.
+// use returns the run's buffer, which remains its only buffer until all users have left.
 func (l *Log) use(run *mapping.Run) *RunBuffer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,7 +94,7 @@ func (l *Log) use(run *mapping.Run) *RunBuffer {
 	if !ok {
 		if t, ok = l.kept.take(run.ID); !ok {
 			t = newRunBuffer(run)
-			thread, id := run.ThreadID, run.ID // not all of the run, which the buffer has
+			thread, id := run.ThreadID, run.ID // does not capture the whole run, which the buffer has
 			t.published = func() { l.signals.notify(thread, id) }
 		}
 		l.live[run.ID] = t
@@ -116,7 +116,7 @@ func (l *Log) leave(t *RunBuffer) {
 	}
 }
 
-// Evict forgets a deleted run and ends its readers.
+// Evict drops a deleted run and ends its readers.
 func (l *Log) Evict(runID string) {
 	l.mu.Lock()
 	t, ok := l.live[runID]
@@ -131,8 +131,8 @@ func (l *Log) Evict(runID string) {
 	}
 }
 
-// Wake has readers of a run look again: something was logged for it outside of this process's executions, or its
-// standing changed.
+// Wake makes readers of a run look again, because something was logged for it outside of this process's executions or
+// its status changed.
 func (l *Log) Wake(runID string) {
 	l.mu.Lock()
 	t := l.live[runID]
@@ -143,7 +143,7 @@ func (l *Log) Wake(runID string) {
 	}
 }
 
-// WakeAll is Wake for every run that is followed, and WakeThread for every thread.
+// WakeAll is Wake for every followed run, and WakeThread for every thread.
 func (l *Log) WakeAll() {
 	l.mu.Lock()
 	buffers := make([]*RunBuffer, 0, len(l.live))
@@ -157,8 +157,8 @@ func (l *Log) WakeAll() {
 	l.signals.notifyAll()
 }
 
-// Lookup returns a run whose buffer is in memory, as it was when it began; its status may have changed since. It must
-// not be changed.
+// Lookup returns a run whose buffer is in memory, as it was at the buffer's creation; its status may have changed
+// since. The caller must not modify it.
 func (l *Log) Lookup(runID string) (*mapping.Run, bool) {
 	l.mu.Lock()
 	t, ok := l.live[runID]
@@ -171,14 +171,15 @@ func (l *Log) Lookup(runID string) (*mapping.Run, bool) {
 	return &t.run, true
 }
 
-// State returns the fold of a checkpoint; "" is the head. An empty thread gives an empty fold and a zero checkpoint.
+// State returns the fold of a checkpoint. An empty id means the head. It returns an empty fold and a zero checkpoint
+// for an empty thread.
 func (l *Log) State(ctx context.Context, threadID, checkpointID string) (*state.Fold, mapping.Checkpoint, error) {
 	f, c, _, err := l.Distance(ctx, threadID, checkpointID)
 	return f, c, err
 }
 
-// Distance is State that also returns how far the state is from a snapshot. A state that is in memory costs a look at
-// its checkpoint.
+// Distance is State that also returns the state's distance from a snapshot. For a state in memory it reads only the
+// checkpoint.
 func (l *Log) Distance(ctx context.Context, threadID, checkpointID string) (*state.Fold, mapping.Checkpoint, store.Distance, error) {
 	c, err := l.states.Checkpoint(ctx, threadID, checkpointID)
 	if err != nil {
@@ -198,7 +199,7 @@ func (l *Log) Distance(ctx context.Context, threadID, checkpointID string) (*sta
 	return f, s.Checkpoint, s.Distance(), err
 }
 
-// Base returns the fold of a checkpoint whose id is known, from memory where it is; "" is the empty state.
+// Base returns the fold of a checkpoint with a known id, from memory if possible. An empty id means the empty state.
 func (l *Log) Base(ctx context.Context, threadID, checkpointID string) (*state.Fold, error) {
 	if checkpointID == "" {
 		return state.NewFold(nil)
@@ -210,8 +211,8 @@ func (l *Log) Base(ctx context.Context, threadID, checkpointID string) (*state.F
 	return f, err
 }
 
-// Keep remembers the state of a checkpoint that was just made, at a distance from the newest snapshot of its line: zero
-// where one is kept with it.
+// Keep caches the state of a new checkpoint with its distance from the newest snapshot of its line, which is zero if it
+// has its own.
 func (l *Log) Keep(checkpointID string, f *state.Fold, d store.Distance) {
 	l.folds.add(checkpointID, keptState{f, d}, f.Size())
 }

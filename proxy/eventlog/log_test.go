@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { adaptertest.Main(m, blank.Drop) }
 
-// bench is a log over a real file, with the parts an execution would do.
+// bench is a log over a real file, with helpers that act as an execution.
 type bench struct {
 	*eventlog.Log
 	t  *testing.T
@@ -44,7 +44,7 @@ func open(t *testing.T, database string) *bench {
 	return b
 }
 
-// again forgets everything that is in memory.
+// again clears everything in memory.
 func (b *bench) again() {
 	b.t.Helper()
 	log, err := eventlog.New(b.st)
@@ -54,7 +54,7 @@ func (b *bench) again() {
 	b.Log = log
 }
 
-// create makes a run on a thread of its own; claimed: started by this process.
+// create creates a run on a new thread. claimed means that this process executes it.
 func (b *bench) create(claimed bool) *store.CreateRunResult {
 	b.t.Helper()
 	id, thread, empty := mapping.NewID(), mapping.NewID(), json.RawMessage(`{}`)
@@ -70,13 +70,13 @@ func (b *bench) create(claimed bool) *store.CreateRunResult {
 	return c
 }
 
-// writer is an execution: it logs, and publishes what it logged.
+// writer acts as an execution: it logs events and publishes them.
 type writer struct {
 	*bench
 	run    mapping.Run
 	fence  int64
 	fold   *state.Fold
-	buffer *eventlog.RunBuffer // nil: this process does not execute the run
+	buffer *eventlog.RunBuffer // nil if this process does not execute the run
 }
 
 func (b *bench) own(r mapping.Run, fence int64, logged []mapping.Event) *writer {
@@ -130,7 +130,7 @@ func (w *writer) end() {
 	}
 }
 
-// publish shows readers events after a position that are not logged.
+// publish shows readers events after a position without logging them.
 func (w *writer) publish(after int64, evs ...mapping.Event) {
 	for i := range evs {
 		evs[i].Seq, evs[i].RunID = after+int64(i)+1, w.run.ID
@@ -143,7 +143,7 @@ func (w *writer) publish(after int64, evs ...mapping.Event) {
 	w.buffer.Publish(entries)
 }
 
-// some are n events, each of which changes the state.
+// some returns n events, each of which changes the state.
 func some(n, bytes int) []mapping.Event {
 	evs := make([]mapping.Event, n)
 	for i := range evs {
@@ -186,7 +186,7 @@ func (b *bench) follow(r mapping.Run, after int64) *reading {
 	return rd
 }
 
-// all reads the rest and checks that nothing is missing, twice, or folded otherwise than the log says.
+// all reads the rest and checks that nothing is missing, duplicated, or folded differently than in the log.
 func (rd *reading) all(after int64) []*state.Entry {
 	rd.t.Helper()
 	var list []*state.Entry
@@ -210,7 +210,7 @@ func inOrder(t *testing.T, list []*state.Entry, after int64) {
 			t.Fatalf("entry %d after %d has number %d", i, after, e.Seq)
 		}
 		if i > 0 && string(e.Before.JSON()) != string(list[i-1].After.JSON()) {
-			t.Fatalf("entry %d does not begin where the one before ends", i)
+			t.Fatalf("entry %d does not begin where the previous one ends", i)
 		}
 	}
 }

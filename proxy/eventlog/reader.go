@@ -8,24 +8,24 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// reader follows a run. Used by one goroutine.
+// reader follows a run. Not safe for concurrent use.
 type reader struct {
 	*Log
 	buffer *RunBuffer
-	seq    int64         // everything up to here was yielded or not asked for
-	place  *cursor       // nil: it does not follow
-	seen   view          // of the buffer, when it was looked at last: what to wait for next
-	fold   *state.Fold   // the state at seq; nil: not known
-	poll   time.Duration // until the next look at the store
-	idle   func()        // called before every wait; nil: nothing
-	woken  time.Time     // when what is delivered next was published; zero: it was there before the reader came
+	seq    int64         // everything up to here was yielded or not requested
+	place  *cursor       // nil if it does not follow
+	seen   view          // the last view of the buffer; determines what to wait for next
+	fold   *state.Fold   // the state at seq; nil if not known
+	poll   time.Duration // until the next query of the store
+	idle   func()        // called before every wait; may be nil
+	woken  time.Time     // when the next entries were published; zero if that was before the reader started
 
-	// pollOthers is asked before every wait, if there is one, and may say what else ends the wait. It is asked again
-	// after Log.threadPoll at the latest.
+	// pollOthers, if set, is called before every wait and may return another channel that ends the wait. It is called
+	// again after Log.threadPoll at the latest.
 	pollOthers func() (<-chan struct{}, error)
 }
 
-// reader begins to follow a run after a position; leave must follow.
+// reader starts to follow a run after a position. The caller must call leave.
 func (l *Log) reader(run *mapping.Run, after int64, idle func()) *reader {
 	l.readers.enter(run.ThreadID)
 	return &reader{Log: l, buffer: l.use(run), seq: after, poll: pollFirst, idle: idle}
@@ -65,8 +65,8 @@ func (r *reader) follow(ctx context.Context, yield yielder) {
 	}
 }
 
-// join flushes the entries that were published without a follower. Any later commit is flushed before it is published:
-// see eventWriter.commit.
+// join flushes entries that were published without a follower. Later commits are flushed before they are published: see
+// eventWriter.commit.
 func (r *reader) join(ctx context.Context) error {
 	if err := r.flush(); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (r *reader) join(ctx context.Context) error {
 	return r.fill(ctx, r.buffer)
 }
 
-// deliver yields the present entries. ok means the same as in readGap.
+// deliver yields the current entries. ok is as in readGap.
 func (r *reader) deliver(ctx context.Context, yield yielder) (ok bool) {
 	ok = r.look(ctx, yield)
 	for i := 0; ok && i < len(r.seen.entries); i++ {
@@ -84,8 +84,8 @@ func (r *reader) deliver(ctx context.Context, yield yielder) (ok bool) {
 	return ok
 }
 
-// look sees what of the buffer follows the reader's position, yielding from the store what the buffer has dropped. ok
-// means the same as in readGap.
+// look updates the view of the buffer after the reader's position. It yields entries that the buffer has dropped from
+// the store. ok is as in readGap.
 func (r *reader) look(ctx context.Context, yield yielder) (ok bool) {
 	for {
 		from := r.seq
@@ -96,31 +96,31 @@ func (r *reader) look(ctx context.Context, yield yielder) (ok bool) {
 		if !r.readGap(ctx, yield) {
 			return false
 		}
-		if r.seq == from { // the store has nothing in between (any more): the view, which is older, does follow
+		if r.seq == from { // the store has nothing (more) in between, so the older view does follow
 			return true
 		}
 	}
 }
 
-// give yields an entry; false: no more is wanted, or the run has ended.
+// give yields an entry. It returns false if no more is wanted or the run has ended.
 func (r *reader) give(e *state.Entry, yield yielder) bool {
 	r.seq, r.fold, r.poll = e.Seq, e.After, pollFirst
 	return yield(e, nil) && e.Kind != mapping.KindEnd
 }
 
-// pause waits, after pollOthers has looked.
+// pause calls pollOthers and waits.
 func (r *reader) pause(ctx context.Context) (done bool, err error) {
 	var rung <-chan struct{}
 	if r.pollOthers != nil {
 		if rung, err = r.pollOthers(); err != nil {
 			return false, err
 		}
-		r.rest() // it may have yielded something
+		r.rest() // pollOthers may have yielded something
 	}
 	return r.wait(ctx, rung)
 }
 
-// noteLatency notes how late entries were delivered that the reader has waited for.
+// noteLatency reports the delay of entries for which the reader had waited.
 func (r *reader) noteLatency(some bool) {
 	if some && !r.woken.IsZero() && r.lag != nil {
 		r.lag(time.Since(r.woken))
@@ -128,14 +128,15 @@ func (r *reader) noteLatency(some bool) {
 	r.woken = time.Time{}
 }
 
-// rest reports to idle that a wait begins.
+// rest calls idle before a wait.
 func (r *reader) rest() {
 	if r.idle != nil {
 		r.idle()
 	}
 }
 
-// wait returns when there may be more to read. done: there never will be. rung, which may be nil, ends it too.
+// wait returns when there may be more to read. done reports that there never will be. rung, which may be nil, also ends
+// the wait.
 func (r *reader) wait(ctx context.Context, rung <-chan struct{}) (done bool, err error) {
 	v := &r.seen
 	switch {
@@ -154,7 +155,7 @@ func (r *reader) wait(ctx context.Context, rung <-chan struct{}) (done bool, err
 	return false, err
 }
 
-// wake notes when the reader was rung for; of what it found by looking the time is not known.
+// wake records when the reader was notified. For entries found by polling that time is not known.
 func (r *reader) wake() {
 	select {
 	case <-r.seen.ring.done:
@@ -163,7 +164,6 @@ func (r *reader) wake() {
 	}
 }
 
-// attend waits for a publication.
 func attend(ctx context.Context, changed <-chan struct{}) error {
 	select {
 	case <-changed:
@@ -173,8 +173,8 @@ func attend(ctx context.Context, changed <-chan struct{}) error {
 	}
 }
 
-// watch looks into the store from time to time, too. What is published here is rung for, so that of a run which this
-// process executes only what lies beside it is looked for.
+// watch waits for a notification and also polls the store. If this process executes the run, its own entries are always
+// announced, so only other events of the thread are polled.
 func (r *reader) watch(ctx context.Context, rung <-chan struct{}) error {
 	poll := r.poll
 	switch {
@@ -196,8 +196,9 @@ func (r *reader) watch(ctx context.Context, rung <-chan struct{}) error {
 	return r.fill(ctx, r.buffer)
 }
 
-// readGap yields from the store what the buffer has dropped, and all that follows there. Where the state at the
-// position is not known it folds from the run's start. false: no more is wanted, or it failed and said so.
+// readGap yields from the store the entries that the buffer has dropped, and all later ones there. If the state at the
+// position is not known, it folds from the run's start. It returns false if no more is wanted or after an error, which
+// it yields.
 func (r *reader) readGap(ctx context.Context, yield yielder) bool {
 	fold, seq := r.fold, r.seq
 	if fold == nil {

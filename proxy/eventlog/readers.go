@@ -25,7 +25,7 @@ func (r *readers) leave(threadID string) {
 	}
 }
 
-// Reading reports whether a reader in this process follows a run of the thread and has not had its end.
+// Reading reports whether a reader in this process follows a run of the thread and has not received its end.
 func (l *Log) Reading(threadID string) bool {
 	l.readers.mu.Lock()
 	defer l.readers.mu.Unlock()

@@ -11,44 +11,44 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// bufferEntries and bufferBytes bound what a buffer holds; readers that lag further read the store until they reach it.
-// The newest entry is always held. While there are followers, only bufferTail to twice as many are held of what all of
-// them have got: a stream may last for hours.
+// bufferEntries and bufferBytes limit a buffer. Readers that lag further behind read the store until they catch up. The
+// newest entry is always held. While there are followers, at most twice bufferTail of the entries that all of them have
+// read are held, because a stream may last for hours.
 const (
 	bufferEntries = 2048
 	bufferBytes   = 16 << 20
 	bufferTail    = 128
 )
 
-// RunBuffer is the newest part of one run's log, with the state folded at every entry. One writer publishes, any number
-// of readers follow. Safe for concurrent use.
+// RunBuffer holds the newest part of one run's log, with the state folded at every entry. One writer publishes to any
+// number of readers. Safe for concurrent use.
 type RunBuffer struct {
-	run       mapping.Run // as it was when the buffer was made
-	published func()      // called when entries are published, without the lock; nil: no call
+	run       mapping.Run // as it was at the buffer's creation
+	published func()      // called without the lock when entries are published; may be nil
 	users     int         // readers and executions; guarded by Log.mu
 
 	mu      sync.Mutex
 	base    *state.Fold // state before the run's first event; nil until known
 	entries []*state.Entry
-	bytes   int           // what entries weigh
+	bytes   int           // weight of entries
 	last    int64         // newest Seq published
-	dropped bool          // entries before the first one held exist in the store only
-	ended   bool          // the end event is published
+	dropped bool          // earlier entries exist only in the store
+	ended   bool          // the end event has been published
 	gone    bool          // the run was deleted
-	stalled error         // why the run's end cannot be written at the moment; nil: nothing is known of that
+	stalled error         // why the run's end cannot be written at the moment, or nil
 	owners  int           // executions in this process that publish
-	begun   chan struct{} // closed by Begin of the first of them, or when it has left; nil: that was
-	places  []*cursor     // of the readers of this process that follow entry by entry
-	changed *signal       // of the next publication
-	settled chan struct{} // closed when the run ends or goes, or its execution leaves it
+	begun   chan struct{} // closed by the first Begin, or when the execution has left; nil afterwards
+	places  []*cursor     // readers of this process that follow entry by entry
+	changed *signal       // for the next publication
+	settled chan struct{} // closed when the run ends or is deleted, or its execution leaves it
 }
 
 func newRunBuffer(run *mapping.Run) *RunBuffer {
 	return &RunBuffer{run: *run, changed: newSignal(), settled: make(chan struct{})}
 }
 
-// Begin notes what there is before an execution publishes anything: the state before the run's first event and, when
-// the run is picked up again, the entries already logged.
+// Begin records what exists before an execution publishes: the state before the run's first event and, if the run is
+// resumed, the entries already logged.
 func (b *RunBuffer) Begin(base *state.Fold, logged []*state.Entry) {
 	b.setBase(base)
 	b.Publish(logged)
@@ -57,7 +57,7 @@ func (b *RunBuffer) Begin(base *state.Fold, logged []*state.Entry) {
 	b.begin()
 }
 
-// begin lets go of what waits in awaitBegin. It must be called with the lock held.
+// begin releases the waiters of awaitBegin. The lock must be held.
 func (b *RunBuffer) begin() {
 	if b.begun != nil {
 		close(b.begun)
@@ -65,8 +65,8 @@ func (b *RunBuffer) begin() {
 	}
 }
 
-// awaitBegin waits until an execution that has come says what there is: until then the buffer lacks what an earlier
-// process has logged, or another one meanwhile, and the store may not be looked into instead.
+// awaitBegin waits until a newly started execution has called Begin. Until then the buffer may lack entries that other
+// processes have logged, and the store may not be read instead.
 func (b *RunBuffer) awaitBegin(ctx context.Context) error {
 	b.mu.Lock()
 	begun := b.begun
@@ -82,8 +82,7 @@ func (b *RunBuffer) awaitBegin(ctx context.Context) error {
 	}
 }
 
-// Publish appends entries that are durable and wakes the readers. Entries that are not newer than what is there are
-// left out.
+// Publish appends durable entries and wakes the readers. It ignores entries that are not newer than the present ones.
 func (b *RunBuffer) Publish(entries []*state.Entry) {
 	if len(entries) == 0 {
 		return
@@ -114,8 +113,8 @@ func (b *RunBuffer) publish(entries []*state.Entry) {
 	}
 }
 
-// Stall has readers told why the end of the run, which its execution goes on trying to write, does not come: they get
-// what there is, and then err. It is over with what is published next, or when the execution leaves.
+// Stall tells readers why the end of the run, which its execution keeps trying to write, is delayed: they get the
+// present entries and then err. It ends with the next publication, or when the execution leaves.
 func (b *RunBuffer) Stall(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -143,8 +142,8 @@ func (b *RunBuffer) trim() {
 	b.drop(from)
 }
 
-// readByAll returns the number of entries, from the first, that no follower needs any more. It returns 0 while they are
-// few, because dropping some copies the others. A new follower may want the newest.
+// readByAll returns the number of entries, from the first, that no follower needs any more. It returns 0 if they are
+// only a few, because dropping some copies the others. A new follower may want the newest.
 func (b *RunBuffer) readByAll() int {
 	if len(b.places) == 0 || len(b.entries) < 2*bufferTail {
 		return 0
@@ -169,12 +168,12 @@ func (b *RunBuffer) drop(n int) {
 	b.entries, b.dropped = slices.Clone(b.entries[n:]), true
 }
 
-// index is where the entries with Seq > seq begin.
+// index returns the index of the first entry with Seq > seq.
 func (b *RunBuffer) index(seq int64) int {
 	return sort.Search(len(b.entries), func(i int) bool { return b.entries[i].Seq > seq })
 }
 
-// weight is about how many bytes an entry holds on to once its state was read.
+// weight returns the approximate number of bytes that an entry keeps in memory once its state was read.
 func weight(e *state.Entry) int {
 	n := len(e.Data)
 	if e.After != e.Before && e.After != nil {
@@ -190,7 +189,7 @@ func (b *RunBuffer) wakeLocked() {
 	b.changed = newSignal()
 }
 
-// wake wakes the readers although nothing was published.
+// wake wakes the readers without a publication.
 func (b *RunBuffer) wake() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -199,16 +198,16 @@ func (b *RunBuffer) wake() {
 
 // signal wakes readers once.
 type signal struct {
-	done chan struct{} // closed when it is rung
-	at   time.Time     // when that was; to be read after done
+	done chan struct{} // closed when it fires
+	at   time.Time     // the time of that; may be read after done
 }
 
 func newSignal() *signal { return &signal{done: make(chan struct{})} }
 
-// view is what a reader sees of a buffer at one moment.
+// view is a snapshot of a buffer for a reader.
 type view struct {
-	entries []*state.Entry // after the asked position, as far as they are held
-	gap     bool           // entries between the position and those may be in the store only
+	entries []*state.Entry // after the requested position, if held
+	gap     bool           // entries between the position and these may exist only in the store
 	ended   bool
 	gone    bool
 	stalled error
@@ -218,7 +217,8 @@ type view struct {
 	settled <-chan struct{}
 }
 
-// after returns the entries with Seq > seq. by, which may be nil, has got all before them.
+// after returns the entries with Seq > seq. by, which may be nil, is the cursor of a follower that has read everything
+// up to seq.
 func (b *RunBuffer) after(seq int64, by *cursor) view {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -232,11 +232,11 @@ func (b *RunBuffer) after(seq int64, by *cursor) view {
 	return v
 }
 
-// begins reports whether the first entry held has this number.
+// begins reports whether the first held entry has this number.
 func (b *RunBuffer) begins(seq int64) bool { return len(b.entries) > 0 && b.entries[0].Seq == seq }
 
-// newest returns the fold after the newest entry, and its Seq. needed is false when the store has nothing to add: the
-// run has ended, or is executed here.
+// newest returns the fold after the newest entry and its Seq. needed is false if the store cannot have more: the run
+// has ended, or is executed here.
 func (b *RunBuffer) newest() (f *state.Fold, last int64, needed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -247,8 +247,8 @@ func (b *RunBuffer) newest() (f *state.Fold, last int64, needed bool) {
 	return b.base, b.last, needed
 }
 
-// setBase notes the state before the run's first event, and returns what was noted first: a reader that looked before
-// the run began may come late.
+// setBase records the state before the run's first event and returns the one recorded first, because a reader that
+// queried before the run began may be late.
 func (b *RunBuffer) setBase(f *state.Fold) *state.Fold {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -258,7 +258,7 @@ func (b *RunBuffer) setBase(f *state.Fold) *state.Fold {
 	return b.base
 }
 
-// own counts executions: the one that parked a run may leave after the one that goes on with it has come.
+// own counts executions. The one that parked a run may leave after the one that continues it has started.
 func (b *RunBuffer) own(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -274,11 +274,11 @@ func (b *RunBuffer) own(n int) {
 	}
 }
 
-// cursor is the position that a follower had read up to. Only the buffer uses it.
+// cursor is the position up to which a follower has read. Only the buffer uses it.
 type cursor struct{ seq int64 }
 
-// follow is called by a reader that wants every entry after seq as it comes, before it flushes and reads; a call of
-// unfollow must come later.
+// follow registers a reader that wants every entry after seq as it is published. It is called before the reader flushes
+// and reads; the caller must call unfollow.
 func (b *RunBuffer) follow(seq int64) *cursor {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -293,25 +293,25 @@ func (b *RunBuffer) unfollow(p *cursor) {
 	b.places = slices.DeleteFunc(b.places, func(q *cursor) bool { return q == p })
 }
 
-// Followed reports whether a reader in this process wants every entry as it comes, and not just the end.
+// Followed reports whether a reader in this process wants every entry as it is published, and not only the end.
 func (b *RunBuffer) Followed() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.places) > 0
 }
 
-// cacheCost returns the bytes that a kept buffer takes, and whether it is worth keeping.
+// cacheCost returns the size of a kept buffer in bytes, and whether it is worth keeping.
 func (b *RunBuffer) cacheCost() (bytes int, worth bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	bytes = b.bytes + len(b.run.Kwargs) + len(b.run.Options.Input) + len(b.run.Options.Config) + len(b.run.Options.Context)
 	if b.dropped && len(b.entries) > 0 {
-		bytes += b.entries[0].Before.Size() // what the entries before it weighed is in this state
+		bytes += b.entries[0].Before.Size() // this state includes the weight of the dropped entries
 	}
 	return bytes + len(b.entries)*entryBytes, !b.gone && b.last > 0 && bytes <= keptBuffer
 }
 
-// remove ends every reader: the run is no more.
+// remove ends every reader because the run was deleted.
 func (b *RunBuffer) remove() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -7,16 +7,16 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// threadSignals wakes readers that wait for activity on a thread. It is safe for concurrent use. The zero value is
-// ready.
+// threadSignals wakes readers that wait for activity on a thread. The zero value is ready to use. Safe for concurrent
+// use.
 type threadSignals struct {
 	mu sync.Mutex
 	of map[string]*threadSignal
 }
 
 type threadSignal struct {
-	rung   chan struct{}            // closed and renewed by every notification
-	beside map[string]chan struct{} // by run: closed and left out by a notification that is not for it alone
+	rung   chan struct{}            // closed and replaced by every notification
+	beside map[string]chan struct{} // by run: closed and removed by a notification that is not only for it
 	users  int
 }
 
@@ -75,7 +75,7 @@ func (b *threadSignals) notify(threadID, runID string) {
 	}
 }
 
-// notifyAll wakes the readers of every thread, as after an event that is about no single run.
+// notifyAll wakes the readers of every thread.
 func (b *threadSignals) notifyAll() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -99,10 +99,10 @@ func (one *threadSignal) notify(runID string) {
 // WakeThread wakes readers that wait for activity on a thread.
 func (l *Log) WakeThread(threadID string) { l.signals.notify(threadID, "") }
 
-// Waiter waits for activity on a thread. It reports what happens in this process: the thread's creation, state updates,
-// entries of its runs, and runs that are queued, begin, are parked or end. Of other processes it reports entries of
-// runs whose log is retained here (Log.Retain), a run that leaves the thread while others wait there, and the end of an
-// update. It is used by one goroutine, which must call Leave.
+// Waiter waits for activity on a thread. It reports activity in this process: the thread's creation, state updates,
+// entries of its runs, and runs that are queued, begin, are parked or end. From other processes it reports entries of
+// runs whose log is retained here (Log.Retain), a run that leaves the thread while others wait there, and the end of a
+// state update. Not safe for concurrent use. The caller must call Leave.
 type Waiter struct {
 	log    *Log
 	thread string

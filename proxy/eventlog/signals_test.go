@@ -2,7 +2,8 @@ package eventlog_test
 
 import "testing"
 
-// A caller that waits for a run of another process hears of it, of its removal too, where the run's log is held here.
+// A caller that waits for a run of another process is notified of its changes, including its removal, if the run's log
+// is retained here.
 func TestWatchersOfAThreadHearOfRunsOfOtherProcesses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -16,7 +17,7 @@ func TestWatchersOfAThreadHearOfRunsOfOtherProcesses(t *testing.T) {
 		select {
 		case <-changed:
 		default:
-			t.Errorf("%s was not heard of", what)
+			t.Errorf("no notification of %s", what)
 		}
 	}
 	heard("what was logged elsewhere", func() { b.Wake(run.ID) })
@@ -24,8 +25,7 @@ func TestWatchersOfAThreadHearOfRunsOfOtherProcesses(t *testing.T) {
 	heard("that the run was removed", func() { b.Evict(run.ID) })
 }
 
-// Where notices were lost, a caller that waits for something on a thread without a run that is followed looks again,
-// too.
+// After notices were lost, a caller that waits for a thread without a followed run looks again, too.
 func TestWatchersOfAThreadHearThatNoticesWereLost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -36,6 +36,6 @@ func TestWatchersOfAThreadHearThatNoticesWereLost(t *testing.T) {
 	select {
 	case <-changed:
 	default:
-		t.Error("nobody rang")
+		t.Error("no notification")
 	}
 }

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// pollThread bounds how long what other processes did goes unnoticed by those that wait for something on a thread:
-	// no notice tells of a run that begins or of a deletion, and notices may be lost.
+	// pollThread limits how long changes by other processes can go unnoticed by waiters of a thread: the start of a run
+	// and a deletion are not announced, and notices may be lost.
 	pollThread = 2 * time.Second
-	// pollAlone is pollThread of a thread that no other process writes to: each write rings its signal.
+	// pollAlone is pollThread for a database that no other process writes to: each write notifies the thread's waiters.
 	pollAlone = time.Minute
 )
 
-// pollOf is how often those that wait for something on a thread look at the store when nothing rings. shared: other
+// pollOf returns how often waiters of a thread query the store without a notification. shared means that other
 // processes may write to it.
 func pollOf(shared bool) time.Duration {
 	if shared {
@@ -28,8 +28,8 @@ func pollOf(shared bool) time.Duration {
 	return pollAlone
 }
 
-// AwaitThread returns when a thread is there, with ctx's error when ctx ends. It hears at once of one that this process
-// makes, and within pollThread of one that another does.
+// AwaitThread returns when a thread exists, or with ctx's error when ctx ends. It notices the creation at once in this
+// process, and within pollThread in another one.
 func (l *Log) AwaitThread(ctx context.Context, threadID string) error {
 	w := l.Watch(threadID)
 	defer w.Leave()
@@ -46,8 +46,8 @@ func (l *Log) AwaitThread(ctx context.Context, threadID string) error {
 }
 
 // FollowThread yields the entries of a thread with Seq > after, of all its runs and of updates between them, in order,
-// and waits for more. It ends with ctx's error when ctx ends, and with NotFound when the thread is deleted. Of a run
-// that is deleted meanwhile nothing more is yielded. idle means the same as in Follow.
+// and waits for more. It ends with ctx's error when ctx ends, and with NotFound if the thread is deleted. It yields
+// nothing more of a run that is deleted. idle is as in Follow.
 func (l *Log) FollowThread(ctx context.Context, threadID string, after int64, idle func()) iter.Seq2[*state.Entry, error] {
 	return func(yield func(*state.Entry, error) bool) {
 		r := &threadReader{Log: l, thread: threadID, seq: after, signal: l.signals.enter(threadID), idle: idle}
@@ -72,24 +72,25 @@ func (l *Log) FollowThread(ctx context.Context, threadID string, after int64, id
 	}
 }
 
-// errLeft stops a reader that is not wanted any more; no caller sees it.
+// errLeft stops a reader that wants no more. No caller sees it.
 var errLeft = errors.New("no more is wanted")
 
-// threadReader is one that follows a thread. Used by one goroutine.
+// threadReader follows a thread. Not safe for concurrent use.
 type threadReader struct {
 	*Log
 	thread string
 	signal *threadSignal
-	seq    int64       // everything up to here was yielded or not asked for
-	fold   *state.Fold // the state at seq; nil: not known
+	seq    int64       // everything up to here was yielded or not requested
+	fold   *state.Fold // the state at seq; nil if not known
 	left   bool        // no more is wanted
 	idle   func()      // as in reader
 
-	heard  <-chan struct{} // nothing of others was there when it had not rung yet,
-	looked time.Time       // at that time
+	heard  <-chan struct{} // taken before the last query, which found no events of others; closed by the next notification
+	looked time.Time       // when that query was
 }
 
-// advance yields what begins with the next event: an update, or a run to its end. more is false when there is none yet.
+// advance yields what begins with the next event: an update, or a run up to its end. more is false if there is none
+// yet.
 func (r *threadReader) advance(ctx context.Context, yield yielder) (more bool, err error) {
 	evs, err := r.events.List(ctx, r.thread, "", r.seq, 1)
 	if err != nil || len(evs) == 0 {
@@ -106,7 +107,7 @@ func (r *threadReader) advance(ctx context.Context, yield yielder) (more bool, e
 	return true, r.through(ctx, rd, yield)
 }
 
-// reading begins to read a run; nil where it was deleted, with its events.
+// reading starts to read a run. It returns nil if the run was deleted with its events.
 func (r *threadReader) reading(ctx context.Context, runID string) (*reader, error) {
 	run, err := r.runs.Get(ctx, r.thread, runID)
 	if mapping.Classify(err).Class == mapping.NotFound {
@@ -118,8 +119,8 @@ func (r *threadReader) reading(ctx context.Context, runID string) (*reader, erro
 	return r.reader(run, r.seq, r.idle), nil
 }
 
-// through yields a run to its end, and in their places events of others that lie between its own: a run that was
-// cancelled while it waited, an update.
+// through yields a run up to its end, with events of others in their places between its own: a queued run that was
+// cancelled, or an update.
 func (r *threadReader) through(ctx context.Context, rd *reader, yield yielder) error {
 	var failed error
 	rd.pollOthers = func() (<-chan struct{}, error) { return r.pollOthers(ctx, rd.buffer.run.ID, yield) }
@@ -136,7 +137,7 @@ func (r *threadReader) through(ctx context.Context, rd *reader, yield yielder) e
 	return r.unlessGone(ctx, failed)
 }
 
-// unlessGone is err, unless it says that a run was deleted: the thread goes on.
+// unlessGone returns err, unless the run was deleted, because the thread continues.
 func (r *threadReader) unlessGone(ctx context.Context, err error) error {
 	if ctx.Err() == nil && err != nil && mapping.Classify(err).Code == mapping.CodeRunNotFound {
 		return nil
@@ -144,9 +145,9 @@ func (r *threadReader) unlessGone(ctx context.Context, err error) error {
 	return err
 }
 
-// pollOthers yields what was logged after the position by others than the run that is followed, when the signal rang
-// for them or long after the last look (pollOf), and returns the channel that their next ring closes. It stops before
-// an event of the run itself: that is about to be published, and what follows it has its turn afterwards.
+// pollOthers yields events of others than the followed run after the position, if it was notified or the last query is
+// older than threadPoll (pollOf). It returns the channel that the next notification closes. It stops before an event of
+// the run itself, which is about to be published; later events have their turn afterwards.
 func (r *threadReader) pollOthers(ctx context.Context, runID string, yield yielder) (<-chan struct{}, error) {
 	rung := r.signals.beside(r.signal, runID)
 	if rung == r.heard && time.Since(r.looked) < r.threadPoll {
@@ -168,8 +169,8 @@ func (r *threadReader) pollOthers(ctx context.Context, runID string, yield yield
 	return nil, errLeft
 }
 
-// gap yields what lies between the position and an entry of a run. It is seldom anything: what a number is missing for
-// is mostly gone.
+// gap yields the events between the position and an entry of a run. Usually there are none, because missing numbers are
+// mostly those of deleted runs.
 func (r *threadReader) gap(ctx context.Context, until *state.Entry, yield yielder) error {
 	for !r.left {
 		evs, err := r.events.List(ctx, r.thread, "", r.seq, 1)
@@ -183,7 +184,7 @@ func (r *threadReader) gap(ctx context.Context, until *state.Entry, yield yielde
 	return nil
 }
 
-// between yields an event that is not of the run that is followed.
+// between yields an event that does not belong to the followed run.
 func (r *threadReader) between(ctx context.Context, ev mapping.Event, yield yielder) error {
 	e, err := r.entry(ctx, ev)
 	if err == nil {
@@ -192,7 +193,7 @@ func (r *threadReader) between(ctx context.Context, ev mapping.Event, yield yiel
 	return err
 }
 
-// entry folds an event by itself: as its run does, where it has one that began.
+// entry folds a single event, as its run does if the run has begun.
 func (r *threadReader) entry(ctx context.Context, ev mapping.Event) (*state.Entry, error) {
 	if ev.RunID != "" {
 		run, err := r.runs.Get(ctx, r.thread, ev.RunID)
@@ -218,7 +219,7 @@ func (r *threadReader) entry(ctx context.Context, ev mapping.Event) (*state.Entr
 		switch f, err := r.Base(ctx, r.thread, c.ID); {
 		case err == nil:
 			after = f
-		case mapping.Classify(err).Class != mapping.NotFound: // else it is not kept any more
+		case mapping.Classify(err).Class != mapping.NotFound: // otherwise it is no longer kept
 			return nil, err
 		}
 	}

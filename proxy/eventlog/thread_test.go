@@ -13,8 +13,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// What comes between the entries of a run, of one beside it, is told before its reader waits on: a client would have it
-// late else. Time passes only where all wait.
+// An entry of another run between the entries of a run is reported to idle before the reader waits again; otherwise a
+// client would get it late. Time passes only while all goroutines wait.
 func TestFollowersOfAThreadAreIdleAfterWhatComesBetween(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
@@ -53,13 +53,13 @@ func TestFollowersOfAThreadAreIdleAfterWhatComesBetween(t *testing.T) {
 			}
 			came := time.Now()
 			if hear(n); time.Since(came) > 0 {
-				t.Fatalf("its reader went on waiting for %s before it said so", time.Since(came))
+				t.Fatalf("the reader waited for %s before it called idle", time.Since(came))
 			}
 		}
 	})
 }
 
-// A token for many readers costs the store nothing: no other process has written on the thread, so no reader looks.
+// A token for many readers causes no queries, because no other process has written on the thread.
 func TestFollowersOfAThreadAskTheStoreOnlyForOthers(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
@@ -91,14 +91,14 @@ func TestFollowersOfAThreadAskTheStoreOnlyForOthers(t *testing.T) {
 		b.WakeThread(thread)
 		synctest.Wait()
 		if len(got) != 1 || <-got == nil {
-			t.Error("it did not look for what others did")
+			t.Error("it did not poll for events of others")
 		}
 		b.Release(first.buffer)
 	})
 }
 
-// Where no other process writes, a thread on which nothing happens costs the store nothing, whether a run is at work
-// there or not. Time passes only where all wait.
+// If no other process writes, an idle thread causes no queries, whether or not it has an active run. Time passes only
+// while all goroutines wait.
 func TestFollowersOfAQuietThreadAskTheStoreNothing(t *testing.T) {
 	t.Parallel()
 	for name, ends := range map[string]bool{"a run is at work": false, "no run is at work": true} {
@@ -127,19 +127,19 @@ func TestFollowersOfAQuietThreadAskTheStoreNothing(t *testing.T) {
 				_ = b.st.Close()
 				time.Sleep(50 * time.Second)
 				if len(got) > 0 {
-					t.Fatal("it looked although nothing rang:", <-got)
+					t.Fatal("it queried without a notification:", <-got)
 				}
 				b.WakeThread(thread)
 				if err := <-got; err == nil {
-					t.Error("it did not look when it was rung for")
+					t.Error("it did not query after a notification")
 				}
 			})
 		})
 	}
 }
 
-// A caller that waits for a thread hears of it with its first run, not at the next look. Time passes only where all
-// wait.
+// A caller that waits for a thread is notified of its creation with its first run, without polling. Time passes only
+// while all goroutines wait.
 func TestAThreadIsAwaited(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
@@ -153,7 +153,7 @@ func TestAThreadIsAwaited(t *testing.T) {
 			made := time.Now()
 			defer b.beside(thread).end()
 			if err := <-there; err != nil || time.Since(made) > 0 {
-				t.Fatalf("it was heard of after %s: %v", time.Since(made), err)
+				t.Fatalf("it was announced after %s: %v", time.Since(made), err)
 			}
 		}
 		ctx, leave := context.WithCancel(t.Context())
@@ -164,7 +164,7 @@ func TestAThreadIsAwaited(t *testing.T) {
 	})
 }
 
-// Where no other process writes, a thread that is not there costs the store nothing until something rings.
+// If no other process writes, waiting for a missing thread causes no queries until there is a notification.
 func TestAThreadIsAwaitedInQuiet(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
@@ -176,16 +176,16 @@ func TestAThreadIsAwaitedInQuiet(t *testing.T) {
 		_ = b.st.Close()
 		time.Sleep(50 * time.Second)
 		if len(there) > 0 {
-			t.Fatal("it looked although nothing rang:", <-there)
+			t.Fatal("it queried without a notification:", <-there)
 		}
 		b.WakeThread(thread)
 		if err := <-there; err == nil {
-			t.Error("it did not look when it was rung for")
+			t.Error("it did not query after a notification")
 		}
 	})
 }
 
-// beside is an execution of a run that others may run beside.
+// beside returns an execution of a run that allows concurrent runs.
 func (b *bench) beside(thread string) *writer {
 	b.t.Helper()
 	id, empty := mapping.NewID(), json.RawMessage(`{}`)

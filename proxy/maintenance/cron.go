@@ -15,33 +15,33 @@ import (
 )
 
 const (
-	// cronsAtOnce bounds the crons that are served together.
+	// cronsAtOnce limits the crons that are served concurrently.
 	cronsAtOnce = 8
 	cronsRead   = 256
-	// cronLatest is how long the clock goes unlooked at: it may be set meanwhile.
+	// cronLatest is the longest time between two readings of the clock, which may be set.
 	cronLatest = time.Minute
-	// cronTimeout bounds the making of one run; an agent that has to be asked for its dialect first may be slow.
+	// cronTimeout limits the creation of one run. It may be slow if the agent's dialect must be queried first.
 	cronTimeout = 30 * time.Second
-	// cronRetry is when crons are served again after that failed.
+	// cronRetry is the delay after a failure.
 	cronRetry = time.Second
 )
 
-// Crons makes the runs of crons as they are due.
+// Crons creates the runs of crons when they are due.
 type Crons struct {
 	crons   *store.Crons
 	callers func() config.Auth
 	tick    func(context.Context, mapping.Cron) error
-	looked  time.Time // when ticks were taken back last
+	looked  time.Time // when ticks were last corrected
 	zap     *zap.Logger
 }
 
-// NewCrons returns Crons over a table for the callers that are configured at the time. tick makes the run of a cron's
-// tick, under the principal of ctx; it must make it once however often it is called for one tick.
+// NewCrons returns Crons for a table. callers returns the currently configured callers. tick creates the run of a
+// cron's tick, under the principal of ctx. It must create it only once, however often it is called for one tick.
 func NewCrons(table *store.Crons, callers func() config.Auth, tick func(ctx context.Context, c mapping.Cron) error, logger *zap.Logger) *Crons {
 	return &Crons{crons: table, callers: callers, tick: tick, zap: logger.Named("crons")}
 }
 
-// NextTick returns the first tick of a cron after a time; zero when it is off or over.
+// NextTick returns the first tick of a cron after a time. It returns zero if the cron is disabled or has ended.
 func NextTick(c mapping.Cron, after time.Time) (time.Time, error) {
 	s, err := ParseSchedule(c.Schedule, c.Timezone)
 	if err != nil || !c.Enabled {
@@ -54,8 +54,8 @@ func NextTick(c mapping.Cron, after time.Time) (time.Time, error) {
 	return next, nil
 }
 
-// Run makes runs until ctx ends. Ticks that were missed, while no process ran or because the clock was set, make one
-// run together.
+// Run creates runs until ctx ends. Ticks that were missed because no process ran or the clock was set create one run
+// together.
 func (w *Crons) Run(ctx context.Context) {
 	var said logthrottle.Limiter
 	for ctx.Err() == nil {
@@ -69,7 +69,7 @@ func (w *Crons) Run(ctx context.Context) {
 	}
 }
 
-// look serves what is due, and returns when to look again.
+// look serves due crons and returns when to look again.
 func (w *Crons) look(ctx context.Context) (wait time.Duration, err error) {
 	if time.Since(w.looked) >= cronLatest {
 		if err := w.takeBack(ctx); err != nil {
@@ -80,9 +80,8 @@ func (w *Crons) look(ctx context.Context) (wait time.Duration, err error) {
 	return w.serve(ctx)
 }
 
-// takeBack corrects ticks that are later than their schedules have them, or missing though the cron's end has not come:
-// they were computed when the clock was ahead.
-// The clocks of several processes differ a little, which is no reason.
+// takeBack corrects ticks that are later than scheduled, or missing before the cron's end, because they were computed
+// while the clock was ahead. It tolerates small differences between the clocks of several processes.
 func (w *Crons) takeBack(ctx context.Context) error {
 	list, now, err := w.crons.Later(ctx)
 	if err != nil {
@@ -91,7 +90,7 @@ func (w *Crons) takeBack(ctx context.Context) error {
 	for _, c := range list {
 		latest, err := NextTick(c, now.Add(cronLatest))
 		if err != nil || !c.Next.IsZero() && (latest.IsZero() || !c.Next.After(latest)) {
-			continue // one whose schedule cannot be read says so at its tick
+			continue // an invalid schedule is reported at its tick
 		}
 		next, err := NextTick(c, now)
 		if err != nil || next.Equal(c.Next) {
@@ -105,7 +104,7 @@ func (w *Crons) takeBack(ctx context.Context) error {
 	return nil
 }
 
-// serve serves what is due, and returns when to look again.
+// serve serves due crons and returns when to look again.
 func (w *Crons) serve(ctx context.Context) (wait time.Duration, err error) {
 	due, now, next, err := w.crons.Due(ctx, cronsRead)
 	switch {
@@ -135,7 +134,7 @@ func (w *Crons) serve(ctx context.Context) (wait time.Duration, err error) {
 	return 0, nil
 }
 
-// serveOne makes the run of a tick and moves the cron on. false: neither could be done for now.
+// serveOne creates the run of a tick and advances the cron. It returns false if that must be retried later.
 func (w *Crons) serveOne(ctx context.Context, c mapping.Cron, now time.Time) bool {
 	one, stop := context.WithTimeout(mapping.WithPrincipal(ctx, w.ownerOf(c)), cronTimeout)
 	defer stop()
@@ -164,9 +163,9 @@ func (w *Crons) serveOne(ctx context.Context, c mapping.Cron, now time.Time) boo
 	return true
 }
 
-// ownerOf is the principal that a cron's runs are made for: the key that made it, with the agents it may use now. The
-// agents of a key that is not configured any more, or has expired, are unknown, so that its cron has its own agent
-// alone. Without keys no caller is confined.
+// ownerOf returns the principal for a cron's runs: the key that created it, with the agents it may use now. The agents
+// of a key that is no longer configured or has expired are unknown, so its cron may use only its own agent. Without
+// keys there are no restrictions.
 func (w *Crons) ownerOf(c mapping.Cron) mapping.Principal {
 	p, callers := mapping.Principal{ID: c.Owner, Tenant: c.Tenant}, w.callers()
 	if who, known := callers.Principal(c.Owner, c.Tenant, time.Now()); known {
@@ -179,5 +178,5 @@ func (w *Crons) ownerOf(c mapping.Cron) mapping.Principal {
 	return p
 }
 
-// passes reports whether a refusal is temporary, so that the same tick is worth another try.
+// passes reports whether an error is temporary, so that the same tick should be retried.
 func passes(c mapping.Class) bool { return c == mapping.Unavailable || c == mapping.StorageFull }

@@ -15,14 +15,14 @@ import (
 	"go.uber.org/zap"
 )
 
-// replica is a process that serves crons, whose clock may be wrong.
+// replica is a process that serves crons with a clock that may be wrong.
 type replica struct {
 	wrong time.Duration
 	st    *store.Store
 	crons *maintenance.Crons
 }
 
-// replicas serve the crons of one database, each minute of a time that passes when the test says.
+// replicas serve the crons of one database every minute of a simulated time.
 type replicas struct {
 	t     *testing.T
 	all   []*replica
@@ -30,14 +30,14 @@ type replicas struct {
 	since time.Time // the last tick
 
 	mu    sync.Mutex
-	ticks map[time.Time]int // how often each was made
+	ticks map[time.Time]int // number of runs per tick
 }
 
 func newReplicas(t *testing.T, dsn string, n int) *replicas {
 	return newReplicasUntil(t, dsn, n, time.Time{})
 }
 
-// newReplicasUntil makes replicas whose cron ends at a time; zero: never.
+// newReplicasUntil creates replicas whose cron ends at a time; zero means never.
 func newReplicasUntil(t *testing.T, dsn string, n int, end time.Time) *replicas {
 	r := &replicas{t: t, now: time.Date(2026, 11, 21, 8, 0, 30, 0, time.UTC), ticks: map[time.Time]int{}}
 	start := r.now
@@ -70,7 +70,7 @@ func (r *replicas) tick(_ context.Context, c mapping.Cron) error {
 	return nil
 }
 
-// pass has the replicas look every minute, and wants a tick at least every five.
+// pass makes the replicas look every minute and expects a tick at least every five minutes.
 func (r *replicas) pass(what string, d time.Duration) {
 	r.t.Helper()
 	r.look(d, func() {
@@ -80,7 +80,7 @@ func (r *replicas) pass(what string, d time.Duration) {
 	})
 }
 
-// look has the replicas look every minute.
+// look makes the replicas look every minute.
 func (r *replicas) look(d time.Duration, then func()) {
 	r.t.Helper()
 	for end := r.now.Add(d); r.now.Before(end); {
@@ -94,7 +94,7 @@ func (r *replicas) look(d time.Duration, then func()) {
 	}
 }
 
-// A cron whose end the clock was past for a while goes on until its end.
+// A cron continues until its end after a clock was temporarily past it.
 func TestACronGoesOnAfterAClockWasPastItsEnd(t *testing.T) {
 	t.Parallel()
 	r := newReplicasUntil(t, blank.File(t), 1, time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC))
@@ -107,7 +107,7 @@ func TestACronGoesOnAfterAClockWasPastItsEnd(t *testing.T) {
 	r.pass("after", 40*time.Minute)
 }
 
-// next wants the cron to tick as its schedule has it.
+// next expects the cron's next tick according to its schedule.
 func (r *replicas) next(what string) {
 	r.t.Helper()
 	list, _, err := r.all[0].st.Crons.List(r.t.Context(), store.CronQuery{})

@@ -3,26 +3,26 @@ package maintenance
 import (
 	"strings"
 	"time"
-	_ "time/tzdata" // the binary also runs where there is no zone database
+	_ "time/tzdata" // for systems without a time zone database
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/netresearch/go-cron"
 )
 
-// Schedule is when a cron ticks. Where the time zone changes its clock, the rules of cron(8) hold: a schedule of fixed
-// times ticks once for each, in the first of two equal hours, and right after an hour that is left out. Others, which
-// have * in the minute or the hour, tick whenever the clock of the zone matches.
+// Schedule describes when a cron ticks. If the time zone changes its clock, the rules of cron(8) apply: a schedule of
+// fixed times ticks once for each, in the first of two equal hours, or right after a skipped hour. Other schedules,
+// with * in the minute or the hour, tick whenever the zone's clock matches.
 type Schedule struct {
 	ticks cron.Schedule
-	fixed *time.Location // of fixed times, whose ticks are read as if the zone were UTC; nil: not fixed
+	fixed *time.Location // for fixed times, whose ticks are computed as if the zone were UTC; nil if not fixed
 }
 
-// fields of a schedule: those of crontab(5), which is also how it reads a day of month beside a day of week: either
-// will do.
+// The fields of a schedule are those of crontab(5). If both a day of month and a day of week are given, either one
+// matches.
 var scheduleParser = cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor | cron.DowOrDom)
 
-// ParseSchedule reads the five fields of crontab(5), or @hourly, @daily, @weekly, @monthly, @yearly, in a time zone of
-// the IANA database ("": UTC). A schedule that never ticks is Invalid, as is everything else it cannot read.
+// ParseSchedule parses the five fields of crontab(5), or @hourly, @daily, @weekly, @monthly, @yearly, in a time zone of
+// the IANA database ("" means UTC). It returns Invalid if the text cannot be parsed or the schedule never ticks.
 func ParseSchedule(text, zone string) (Schedule, error) {
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, "@every") || strings.Contains(text, "=") || len(text) > 200 {
@@ -55,7 +55,7 @@ func badSchedule(text string) error {
 		text[:min(len(text), 200)])
 }
 
-// hasFixedTimes reports whether a schedule names its minutes and hours. Most descriptors do.
+// hasFixedTimes reports whether a schedule specifies its minutes and hours. Most descriptors do.
 func hasFixedTimes(text string) bool {
 	fields := strings.Fields(text)
 	if len(fields) < 2 {
@@ -64,7 +64,7 @@ func hasFixedTimes(text string) bool {
 	return !strings.ContainsAny(fields[0][:1]+fields[1][:1], "*?")
 }
 
-// After returns the first tick after a time; zero when there is none.
+// After returns the first tick after a time, or zero if there is none.
 func (s Schedule) After(at time.Time) time.Time {
 	if s.fixed == nil {
 		return inUTC(s.ticks.Next(at))
@@ -86,15 +86,15 @@ func inUTC(t time.Time) time.Time {
 	return t.UTC()
 }
 
-// clockIn returns what the clocks of a zone show, as a time in UTC.
+// clockIn returns the local time of a zone, represented as a time in UTC.
 func clockIn(zone *time.Location, at time.Time) time.Time {
 	_, offset := at.In(zone).Zone()
 	return at.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// firstShowing is when the clocks of a zone first show a time, or have left it out.
+// firstShowing returns when the zone's clock first shows a local time, or has skipped it.
 func firstShowing(zone *time.Location, shown time.Time) time.Time {
-	for period := shown.Add(-26 * time.Hour).In(zone); ; { // no clock is that far from UTC
+	for period := shown.Add(-26 * time.Hour).In(zone); ; { // no zone is that far from UTC
 		_, offset := period.Zone()
 		at := shown.Add(-time.Duration(offset) * time.Second)
 		start, end := period.ZoneBounds()

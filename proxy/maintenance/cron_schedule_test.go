@@ -15,13 +15,13 @@ func TestSchedules(t *testing.T) {
 		{"0 8 * * *", "", "2026-11-21T08:00:00Z", "2026-11-22T08:00:00Z"},
 		{"*/15 * * * *", "UTC", "2026-11-21T08:01:02Z", "2026-11-21T08:15:00Z"},
 		{" 30 9 * * mon-FRI ", "", "2026-11-21T08:00:00Z", "2026-11-23T09:30:00Z"},
-		{"0 0 13 * 5", "", "2026-11-21T08:00:00Z", "2026-11-27T00:00:00Z"}, // either will do: a Friday
+		{"0 0 13 * 5", "", "2026-11-21T08:00:00Z", "2026-11-27T00:00:00Z"}, // either one matches: a Friday
 		{"0 0 29 2 *", "", "2026-11-21T08:00:00Z", "2028-02-29T00:00:00Z"},
 		{"@daily", "", "2026-11-21T08:00:00Z", "2026-11-22T00:00:00Z"},
 		{"0 8 * * *", "Asia/Tokyo", "2026-11-21T08:00:00Z", "2026-11-21T23:00:00Z"},
 		{"0 8 * * *", "America/New_York", "2026-11-21T08:00:00Z", "2026-11-21T13:00:00Z"},
 		{"0 8 * * *", "Europe/Berlin", "2026-10-24T06:00:00Z", "2026-10-25T07:00:00Z"}, // summer time ends
-		// When summer time ends, 02:00 to 03:00 comes twice: fixed times tick in the first hour, others in both.
+		// When summer time ends, 02:00 to 03:00 occurs twice: fixed times tick in the first hour, others in both.
 		{"30 2 * * *", "Europe/Berlin", "2026-10-24T22:00:00Z", "2026-10-25T00:30:00Z"},
 		{"30 2 * * *", "Europe/Berlin", "2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"},
 		{"15,45 1-3 * * *", "Europe/Berlin", "2026-10-25T00:45:00Z", "2026-10-25T02:15:00Z"},
@@ -30,9 +30,9 @@ func TestSchedules(t *testing.T) {
 		{"*/30 2 * * *", "Europe/Berlin", "2026-10-25T00:30:00Z", "2026-10-25T01:00:00Z"},
 		{"@hourly", "Europe/Berlin", "2026-10-25T00:00:00Z", "2026-10-25T01:00:00Z"},
 		{"@daily", "Europe/Berlin", "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z"},
-		{"30 1 * * *", "Australia/Lord_Howe", "2026-04-04T14:30:00Z", "2026-04-05T15:00:00Z"}, // by half an hour
+		{"30 1 * * *", "Australia/Lord_Howe", "2026-04-04T14:30:00Z", "2026-04-05T15:00:00Z"}, // shifts by half an hour
 		{"30 0 * * *", "America/Havana", "2026-11-01T04:30:00Z", "2026-11-02T05:30:00Z"},
-		// When it begins, 02:00 to 03:00 is left out: fixed times tick right after.
+		// When it begins, 02:00 to 03:00 is skipped: fixed times tick right after.
 		{"30 2 * * *", "Europe/Berlin", "2026-03-28T23:00:00Z", "2026-03-29T01:00:00Z"},
 		{"30 2 * * *", "Europe/Berlin", "2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"},
 		{"10,40 2 * * *", "Europe/Berlin", "2026-03-29T01:00:00Z", "2026-03-30T00:10:00Z"},
@@ -83,7 +83,7 @@ func FuzzParseSchedule(f *testing.F) {
 	})
 }
 
-// A schedule of a fixed time ticks once for each day of its zone, whatever the zone does with its clock.
+// A schedule of a fixed time ticks once per day of its zone, however the zone changes its clock.
 func TestAFixedTimeTicksOnceADay(t *testing.T) {
 	t.Parallel()
 	for _, zone := range []string{"", "Europe/Berlin", "America/New_York", "America/Havana", "Africa/Cairo", "Australia/Lord_Howe", "Pacific/Chatham", "Asia/Kolkata"} {

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// embedEvery is how often items are looked for that other processes have written.
+	// embedEvery is how often to check for items written by other processes.
 	embedEvery = 2 * time.Second
-	// embedAfter is how long nothing is asked of an endpoint that has failed.
+	// embedAfter is the pause after the endpoint has failed.
 	embedAfter = 5 * time.Second
-	// embedTold is how many items a pass has that the log reports.
+	// embedTold is the number of items between two progress messages in the log.
 	embedTold = 1000
 )
 
-// Embeddings makes the vectors that items of the long-term store are found by: after they were written, and of all when
-// the index is another one.
+// Embeddings makes the vectors of items in the long-term store: after the items were written, and for all items after a
+// change of the index.
 type Embeddings struct {
 	items *item.Chores
 	zap   *zap.Logger
@@ -44,7 +44,7 @@ func (w *Embeddings) Run(ctx context.Context) {
 	}
 }
 
-// pass makes vectors as long as some are missing, and reports whether it could.
+// pass makes missing vectors until there are none, and reports whether it succeeded.
 func (w *Embeddings) pass(ctx context.Context) (ok bool) {
 	began := time.Now()
 	for done := 0; ; {
@@ -68,7 +68,7 @@ func (w *Embeddings) pass(ctx context.Context) (ok bool) {
 	}
 }
 
-// tell names an item that was set aside, at the first refusal of its value.
+// tell logs an item that was set aside. The first refusal of its value is a warning.
 func (w *Embeddings) tell(it item.SetAside) {
 	level := zap.DebugLevel
 	if it.Tries == 1 {

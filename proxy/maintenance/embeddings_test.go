@@ -40,8 +40,8 @@ func openIndexed(t *testing.T, e *embeddingtest.Endpoint) *store.Store {
 	return st
 }
 
-// Items become vectors soon after they were written, also once an endpoint that was down is there again; the log says
-// once that it was.
+// Items become vectors soon after they were written, and after an unavailable endpoint works again. The log reports the
+// outage once.
 func TestItemsBecomeVectors(t *testing.T) {
 	t.Parallel()
 	e := embeddingtest.Serve(t, 8)
@@ -81,11 +81,11 @@ func TestItemsBecomeVectors(t *testing.T) {
 	}
 }
 
-// count is how many texts of items an endpoint has taken.
+// count returns how many texts of items an endpoint has accepted.
 func count(e *embeddingtest.Endpoint) (n int) {
 	for _, q := range e.Asked() {
 		for _, text := range q.Texts {
-			if text != "hello" { // by which it is asked whether it takes any
+			if text != "hello" { // used to check whether it accepts any text
 				n++
 			}
 		}
@@ -93,7 +93,7 @@ func count(e *embeddingtest.Endpoint) (n int) {
 	return n
 }
 
-// The log names an item that the endpoint refuses, and nothing of its text.
+// The log names an item that the endpoint refuses, but contains nothing of its text.
 func TestTheLogNamesAnItemThatIsRefused(t *testing.T) {
 	t.Parallel()
 	e := embeddingtest.Serve(t, 8)
@@ -121,7 +121,7 @@ func TestTheLogNamesAnItemThatIsRefused(t *testing.T) {
 		select {
 		case <-tick.C:
 		case <-late:
-			t.Fatal("nothing is said")
+			t.Fatal("nothing was logged")
 		}
 	}
 	stop()

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { adaptertest.Main(m, blank.Drop) }
 
-// script is a backend that does what a test says.
+// script is a backend scripted by a test.
 type script struct {
 	exposes mapping.Exposure
 	run     func(ctx context.Context, t adapter.Assignment, yield func(mapping.Event, error) bool)
@@ -38,14 +38,14 @@ func (s *script) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mappi
 	return func(yield func(mapping.Event, error) bool) { s.run(ctx, *t, yield) }
 }
 
-// harness is one engine with its retention over a real SQLite file.
+// harness is an engine with its retention over a real SQLite file.
 type harness struct {
 	*engine.Engine
 	st  *store.Store
 	log *eventlog.Log
 }
 
-// cold is the log without what is in memory.
+// cold returns a log with empty caches.
 func (b *harness) cold(t *testing.T) *eventlog.Log {
 	t.Helper()
 	log, err := eventlog.New(b.st)
@@ -74,7 +74,6 @@ func open(t *testing.T, path string, b adapter.Backend, change ...func(*config.A
 	return w
 }
 
-// assemble starts an engine with one agent.
 func assemble(t *testing.T, path string, cfg *config.Config, a *engine.Agent) *harness {
 	t.Helper()
 	st, err := store.Open(t.Context(), path, store.Options{Synchronous: storetest.Synchronous(), Passed: storetest.Passed()}, zap.NewNop())

@@ -10,16 +10,15 @@ import (
 	"go.uber.org/zap"
 )
 
-// Items removes items of the long-term store that have expired, and has searches find those that an older version has
-// written.
+// Items removes expired items of the long-term store and indexes those written by an older version.
 type Items struct {
 	items *item.Chores
 	every time.Duration
 	zap   *zap.Logger
 }
 
-// NewItems returns Items over the chores of a table, which looks at items so often: no reader is shown one that has
-// expired, so that its removal is not urgent.
+// NewItems returns Items that runs at the given interval. Removal is not urgent, since readers do not see expired
+// items.
 func NewItems(items *item.Chores, every time.Duration, logger *zap.Logger) *Items {
 	return &Items{items: items, every: every, zap: logger.Named("items")}
 }
@@ -49,7 +48,7 @@ func (w *Items) pass(ctx context.Context) error {
 	return w.tellIndex(ctx)
 }
 
-// tellIndex tells the indexes of new items in batches, and lets other writes come between them.
+// tellIndex indexes items of an older version in batches, so that other writes can run in between.
 func (w *Items) tellIndex(ctx context.Context) error {
 	for done := 0; ; {
 		n, err := w.items.Reindex(ctx)

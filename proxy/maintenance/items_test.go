@@ -15,7 +15,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Items whose time is over are removed at the next sweep, and no sooner.
+// Expired items are removed at the next sweep, and no sooner.
 func TestItemsAreSweptAsOftenAsConfigured(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
@@ -41,7 +41,7 @@ func TestItemsAreSweptAsOftenAsConfigured(t *testing.T) {
 		synctest.Wait()
 		after, err := st.ItemChores.Expired(t.Context())
 		if err != nil || !before || after {
-			t.Errorf("an item whose time is over is there before the sweep: %v, and after it: %v, %v", before, after, err)
+			t.Errorf("expired item exists before the sweep: %v, after it: %v, %v", before, after, err)
 		}
 		stop()
 		<-ended

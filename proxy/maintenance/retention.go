@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// passEvery is the least time between two passes, so that threads go in batches; passLatest the longest, so that
-	// the clock is looked at.
+	// passEvery is the minimum time between two passes, so that threads are deleted in batches. passLatest is the
+	// maximum, so that the clock is checked.
 	passEvery  = time.Second
 	passLatest = time.Minute
-	// keepingEvery is how often what retention says is looked for.
+	// keepingEvery is how often config.Retention is applied.
 	keepingEvery = time.Hour
-	// readersGrace is how long the thread of a temporary run outlives its time for a reader that has not had the run's
-	// end.
+	// readersGrace is how long the thread of a temporary run is kept after its expiry for a reader that has not
+	// received the run's end.
 	readersGrace  = 10 * time.Second
 	deletedAtOnce = 4096
 )
@@ -34,13 +34,13 @@ type Readers interface {
 	Reading(threadID string) bool
 }
 
-// Holders hold data of threads and runs beside the store; engine.Engine implements it for all of them.
+// Holders have data of threads and runs outside of the store. engine.Engine implements it for all of them.
 type Holders interface {
 	// ThreadsDeleted reports deleted threads to the holders. It does not wait for agents.
 	ThreadsDeleted(gone []store.Gone)
 }
 
-// Retention deletes what is no longer kept: threads whose time is over, and what config.Retention says.
+// Retention deletes data that is no longer kept: expired threads, and what config.Retention specifies.
 type Retention struct {
 	removals *store.Retention
 	runs     *store.Runs
@@ -49,11 +49,11 @@ type Retention struct {
 	keep     func() config.Retention
 	zap      *zap.Logger
 
-	kept time.Time // when keep was looked at last
+	kept time.Time // when keep was last applied
 	said logthrottle.Limiter
 }
 
-// NewRetention returns a Retention that goes by what keep says at the time.
+// NewRetention returns a Retention. keep returns the current settings.
 func NewRetention(removals *store.Retention, runs *store.Runs, readers Readers, holders Holders, keep func() config.Retention, logger *zap.Logger) *Retention {
 	return &Retention{removals: removals, runs: runs, readers: readers, holders: holders, keep: keep, zap: logger.Named("retention")}
 }
@@ -69,7 +69,7 @@ func (w *Retention) Run(ctx context.Context) {
 	}
 }
 
-// wait returns when the next thread is due, or when one was given a time.
+// wait waits until the next thread is due or a thread is given an expiry.
 func (w *Retention) wait(ctx context.Context, next time.Time) {
 	d := passLatest
 	if !next.IsZero() {
@@ -81,7 +81,7 @@ func (w *Retention) wait(ctx context.Context, next time.Time) {
 	_ = pause.Until(ctx, d, w.removals.Expiries())
 }
 
-// pass deletes once, and says when the next thread is due.
+// pass deletes once and returns when the next thread is due.
 func (w *Retention) pass(ctx context.Context) time.Time {
 	now := w.removals.Clock()
 	next, err := w.expired(ctx, now)
@@ -97,7 +97,7 @@ func (w *Retention) pass(ctx context.Context) time.Time {
 	return next
 }
 
-// expired deletes the unused threads whose time is over, or all but their newest state.
+// expired deletes expired threads without readers, or all but their newest state.
 func (w *Retention) expired(ctx context.Context, now clock.Reading) (time.Time, error) {
 	list, next, err := w.removals.OverdueThreads(ctx, now, deletedAtOnce)
 	if err != nil {
@@ -116,7 +116,7 @@ func (w *Retention) expired(ctx context.Context, now clock.Reading) (time.Time, 
 	return next, errors.Join(err, w.delete(ctx, free))
 }
 
-// unread leaves out threads of which a run is being read.
+// unread removes threads with a run that is being read from the list.
 func (w *Retention) unread(ctx context.Context, list []store.Overdue, now time.Time) (free []store.Overdue, held bool) {
 	for _, o := range list {
 		if w.readers.Reading(o.ThreadID) && (now.Before(o.Due.Add(readersGrace)) || !w.passing(ctx, o)) {
@@ -128,24 +128,24 @@ func (w *Retention) unread(ctx context.Context, list []store.Overdue, now time.T
 	return free, held
 }
 
-// passing reports whether the thread was made for one run only.
+// passing reports whether the thread was created for one run only.
 func (w *Retention) passing(ctx context.Context, o store.Overdue) bool {
 	ctx = mapping.WithPrincipal(ctx, mapping.Principal{Tenant: o.Tenant})
 	list, err := w.runs.List(ctx, mapping.RunQuery{ThreadID: o.ThreadID, Limit: 1})
 	return err == nil && len(list) == 1 && (list[0].Options.Temporary || list[0].Options.DeleteAfter)
 }
 
-// at is the time of a clock.Reading.
+// at converts a time of a clock.Reading.
 func at(micros int64) time.Time { return time.UnixMicro(micros) }
 
-// delete removes threads, and tells all holders of their data.
+// delete removes threads and notifies all holders of their data.
 func (w *Retention) delete(ctx context.Context, list []store.Overdue) error {
 	gone, err := w.removals.DeleteThreads(ctx, list)
 	w.holders.ThreadsDeleted(gone)
 	return err
 }
 
-// retain deletes what config.Retention no longer keeps at a time.
+// retain deletes what config.Retention no longer keeps at that time.
 func (w *Retention) retain(ctx context.Context, now time.Time) error {
 	keep := w.keep()
 	if keep.Threads > 0 {
@@ -167,7 +167,7 @@ func (w *Retention) retain(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// compact forgets checkpoints made before.
+// compact drops checkpoints created at before or earlier.
 func (w *Retention) compact(ctx context.Context, before time.Time) error {
 	var from store.Overdue
 	for {
@@ -183,7 +183,7 @@ func (w *Retention) compact(ctx context.Context, before time.Time) error {
 	}
 }
 
-// idle deletes threads that were not changed since before.
+// idle deletes threads that have not changed since before.
 func (w *Retention) idle(ctx context.Context, before time.Time) error {
 	var from store.Overdue
 	for {

@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// These tests run on a clock of their own (testing/synctest): sleeping costs nothing, and the retention sleeps along.
+// These tests run on a fake clock (testing/synctest), so that sleeping costs nothing, including the retention's.
 
 func bubble(t *testing.T, f func(t *testing.T, path string)) {
 	t.Helper()
@@ -22,13 +22,13 @@ func bubble(t *testing.T, f func(t *testing.T, path string)) {
 	synctest.Test(t, func(t *testing.T) { f(t, path) })
 }
 
-// stateless is a run whose thread goes some time after it.
+// stateless makes a run whose thread is deleted some time after it.
 func stateless(o *engine.StartRequest) *engine.StartRequest {
 	o.New.Run.Options.Temporary = true
 	return o
 }
 
-// passing is a run whose client has said on_completion: delete.
+// passing makes a run with on_completion: delete.
 func passing(o *engine.StartRequest) *engine.StartRequest {
 	o.New.Run.Options.DeleteAfter = true
 	return o
@@ -39,7 +39,7 @@ func (b *harness) there(threadID string) bool {
 	return err == nil
 }
 
-// expiring is a thread with a time to live.
+// expiring creates a thread with a time to live.
 func (b *harness) expiring(t *testing.T, ttl time.Duration) string {
 	t.Helper()
 	th, _, err := b.st.Threads.Create(t.Context(), store.ThreadCreation{Thread: mapping.Thread{ID: mapping.NewID(), Expires: time.Now().Add(ttl)}})
@@ -74,7 +74,7 @@ func TestARunToBeDeletedGoesFiveSecondsAfterItsEnd(t *testing.T) {
 	})
 }
 
-// Followers of a thread hear of its deletion, also where it never had a run.
+// Followers of a thread are notified of its deletion, even if it never had a run.
 func TestFollowersHearThatTheirThreadExpired(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
@@ -84,13 +84,13 @@ func TestFollowersHearThatTheirThreadExpired(t *testing.T) {
 		thread := b.expiring(t, 90*time.Second)
 		for _, err := range b.log.FollowThread(t.Context(), thread, 0, nil) {
 			if late := time.Since(begun) - 90*time.Second; mapping.Classify(err).Class != mapping.NotFound || late > 5*time.Second {
-				t.Errorf("%s after the end of its time: %v", late, err)
+				t.Errorf("%s after its expiry: %v", late, err)
 			}
 		}
 	})
 }
 
-// TestAStatelessRunStaysForAnHour: so that lists of runs show it, and why it failed if it did.
+// Lists of runs show the run for an hour, and why it failed if it did.
 func TestAStatelessRunStaysForAnHour(t *testing.T) {
 	t.Parallel()
 	failing := func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
@@ -163,7 +163,7 @@ func TestReadersGetTheEndFirst(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		passing bool
-		kept    time.Duration // with a reader that never goes on
+		kept    time.Duration // with a reader that never continues
 	}{"on_completion delete": {true, 14 * time.Second}, "time to live": {false, 20 * time.Minute}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -180,7 +180,7 @@ func TestReadersGetTheEndFirst(t *testing.T) {
 				go func() {
 					defer close(left)
 					for range b.log.Follow(ctx, &r, 0, nil) {
-						<-ctx.Done() // does not read on
+						<-ctx.Done() // does not continue reading
 						return
 					}
 				}()
@@ -199,7 +199,6 @@ func TestReadersGetTheEndFirst(t *testing.T) {
 	}
 }
 
-// keeping opens an engine with a retention.
 func keeping(t *testing.T, path string, keep config.Retention) *harness {
 	t.Helper()
 	cfg := config.Default()
@@ -261,7 +260,7 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// A time to live with keep_latest takes the older states and leaves the thread, after its run has ended and its
+// A time to live with keep_latest removes the older states and keeps the thread, after its run has ended and its
 // question is answered.
 func TestKeepLatestTakesOlderStatesOnly(t *testing.T) {
 	t.Parallel()
@@ -291,14 +290,14 @@ func TestKeepLatestTakesOlderStatesOnly(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		b.want(t, thread, true, "after its time")
 		if n := checkpoints(); n != 1 {
-			t.Errorf("%d of %d checkpoints are left, want the newest", n, was)
+			t.Errorf("%d of %d checkpoints left, want the newest", n, was)
 		}
 		after, _, err := b.cold(t).State(t.Context(), thread, "")
 		if err != nil || string(after.JSON()) != string(state.JSON()) {
 			t.Errorf("the state was %s and is %s, %v", state.JSON(), after.JSON(), err)
 		}
 		if th, err := b.st.Threads.Get(t.Context(), thread); err != nil || !th.Expires.IsZero() || th.KeepLatest {
-			t.Errorf("its time is over: %+v, %v", th, err)
+			t.Errorf("the expiry was not cleared: %+v, %v", th, err)
 		}
 		b.end(t, b.begin(t, order(thread, mapping.StrategyReject)))
 	})

@@ -14,28 +14,28 @@ import (
 )
 
 const (
-	// sealEvery is how often it is looked whether there is something to be sealed anew: after a start, and where other
-	// bridges of the database have come and gone.
+	// sealEvery is how often to check for bodies that must be rewritten: after a start, and when other bridges of the
+	// database have started or stopped.
 	sealEvery = time.Minute
-	// sealTold is how often the log tells how far it is.
+	// sealTold is the interval of progress messages in the log.
 	sealTold = 30 * time.Second
 )
 
 const othersFirst = "bodies of the database are to be written anew, but another bridge that uses it has other keys, or writes under another: " +
 	"it has to be restarted with the same first"
 
-// Sealing writes the bodies of a database anew that are not as this bridge writes them: plain ones from before there
-// was a key, those under an older key, and sealed ones where they are to be plain. It is done when the log says which
-// keys are needed no longer; the next process goes on where one was ended.
+// Sealing rewrites bodies of a database that are not in the form this bridge writes: plain ones from before there was a
+// key, those under an older key, and sealed ones that should be plain. It is complete when the log reports which keys
+// are no longer needed. The next process continues interrupted work.
 type Sealing struct {
 	bodies *store.Sealing
 	items  *item.Chores
 	zap    *zap.Logger
-	said   logthrottle.Limiter // of what failed
+	said   logthrottle.Limiter // of failures
 	wait   logthrottle.Limiter // of other bridges
 }
 
-// NewSealing returns Sealing of bodies, and of what searches read of items.
+// NewSealing returns Sealing for bodies and for the index of items.
 func NewSealing(bodies *store.Sealing, items *item.Chores, logger *zap.Logger) *Sealing {
 	return &Sealing{bodies: bodies, items: items, zap: logger.Named("encryption")}
 }
@@ -72,7 +72,7 @@ func (w *Sealing) pass(ctx context.Context) error {
 	return w.all(ctx)
 }
 
-// all goes over the database until there is nothing to be written anew.
+// all rewrites the database until nothing is left to rewrite.
 func (w *Sealing) all(ctx context.Context) error {
 	w.zap.Info("rewriting database bodies that are not in the current format", zap.String("key", w.bodies.WritesAs()))
 	began, told, all := time.Now(), time.Now(), int64(0)
@@ -100,7 +100,7 @@ func (w *Sealing) all(ctx context.Context) error {
 	return err
 }
 
-// reindex makes the indexes of items whose bodies were sealed or made plain.
+// reindex rebuilds the indexes of items whose bodies were sealed or unsealed.
 func (w *Sealing) reindex(ctx context.Context) error {
 	for {
 		if n, err := w.items.Reindex(ctx); n == 0 || err != nil {

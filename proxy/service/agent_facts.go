@@ -16,28 +16,28 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
-// Each process asks a stateful agent once about itself. The answer is kept in the database and used while the agent is
-// away. An opaque agent, and one that cannot describe itself, is described as the bridge presents an opaque agent: a
-// graph of one node. If an agent has never answered, the request fails.
+// Each process queries a stateful agent once about its schemas and graph. The answer is stored in the database and used
+// while the agent is unavailable. An opaque agent, and one that cannot describe itself, is described as the bridge
+// presents an opaque agent: a graph of one node. If an agent has never answered, the request fails.
 
-// maxFactDelay is how long to wait for an agent if there is something to return in place of its answer, since chat
-// pages show nothing before. Otherwise the wait lasts as long as the client and the backend allow.
+// maxFactDelay is how long to wait for an agent if there is something else to return, since chat pages show nothing
+// until then. Otherwise the wait is limited only by the client and the backend.
 const maxFactDelay = 5 * time.Second
 
-// factAnswers records the result of each question that this process has put to an agent. An agent that is dialled
-// again, perhaps at another URL, is asked again. Safe for concurrent use.
+// factAnswers records the result of each query that this process has made to an agent. An agent that is connected
+// again, perhaps at another URL, is queried again. Safe for concurrent use.
 type factAnswers struct {
 	mu     sync.Mutex
 	byName map[string]agentAnswers
 }
 
-// agentAnswers has the results of one agent.
+// agentAnswers holds the results of one agent.
 type agentAnswers struct {
 	of      *engine.Agent
 	answers map[string]factAnswer
 }
 
-// factAnswer is the result of a question.
+// factAnswer is the result of a query.
 type factAnswer int
 
 const (
@@ -67,7 +67,7 @@ func (a *factAnswers) set(agent *engine.Agent, what string, became factAnswer) {
 	a.byName[agent.Name].answers[what] = became
 }
 
-// AgentSchemas returns the schemas of an agent's graph, or those of a graph of one node where the agent cannot tell
+// AgentSchemas returns the schemas of an agent's graph, or those of a graph of one node if the agent cannot provide
 // any.
 func (s *Service) AgentSchemas(ctx context.Context, idOrName string) (out mapping.Schemas, err error) {
 	body, err := s.agentFact(ctx, idOrName, "schemas", func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
@@ -83,7 +83,7 @@ func (s *Service) AgentSchemas(ctx context.Context, idOrName string) (out mappin
 	return out, nil
 }
 
-// AgentGraph returns an agent's graph, or a graph of one node if the agent cannot tell any.
+// AgentGraph returns an agent's graph, or a graph of one node if the agent cannot provide one.
 func (s *Service) AgentGraph(ctx context.Context, idOrName, xray string) (json.RawMessage, error) {
 	body, err := s.agentFact(ctx, idOrName, "graph?xray="+xray, func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
 		return d.Graph(ctx, xray)
@@ -94,7 +94,7 @@ func (s *Service) AgentGraph(ctx context.Context, idOrName, xray string) (json.R
 	return body, err
 }
 
-// AgentSubgraphs returns the subgraphs of an agent's graph, or {} if the agent cannot tell any.
+// AgentSubgraphs returns the subgraphs of an agent's graph, or {} if the agent cannot provide any.
 func (s *Service) AgentSubgraphs(ctx context.Context, idOrName, namespace string, recurse bool) (json.RawMessage, error) {
 	what := "subgraphs/" + url.PathEscape(namespace)
 	if recurse {
@@ -109,7 +109,7 @@ func (s *Service) AgentSubgraphs(ctx context.Context, idOrName, namespace string
 	return body, err
 }
 
-// factQuestion asks an agent about itself.
+// factQuestion queries an agent's description of itself.
 type factQuestion func(context.Context, adapter.Describer) (json.RawMessage, error)
 
 // agentFact returns an agent's description of itself, or nil if it has none.
@@ -139,7 +139,7 @@ func (s *Service) agentFact(ctx context.Context, idOrName, what string, ask fact
 	return kept, nil
 }
 
-// askAgent returns the agent's own answer. The error is not_supported if the agent cannot describe itself.
+// askAgent queries the agent. It returns a not_supported error if the agent cannot describe itself.
 func askAgent(ctx context.Context, a *engine.Agent, ask factQuestion, hurry bool) (json.RawMessage, error) {
 	if hurry {
 		short, cancel := context.WithTimeout(ctx, maxFactDelay)
@@ -161,7 +161,7 @@ func askAgent(ctx context.Context, a *engine.Agent, ask factQuestion, hurry bool
 	return body, err
 }
 
-// keepFact keeps an answer. Empty answers are not kept, since a client may ask for any namespace.
+// keepFact stores an answer. Empty answers are not stored, since a client may query any namespace.
 func (s *Service) keepFact(ctx context.Context, agent *engine.Agent, what string, body json.RawMessage) error {
 	if string(body) == "{}" {
 		return nil

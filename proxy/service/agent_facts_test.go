@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
-// TestAnAgentThatIsDialledAgainIsAskedAgain: another server may answer by its name.
+// Another server may now use the same name.
 func TestAnAgentThatIsDialledAgainIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	var a factAnswers

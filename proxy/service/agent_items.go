@@ -11,10 +11,10 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
-// The long-term store may be that of an agent that the configuration names (store.agent). The agent knows no callers:
-// access is decided here, as in the bridge's own store.
+// The long-term store may be provided by an agent (store.agent). The agent does not know the callers, so access is
+// decided here, as for the bridge's own store.
 
-// usesAgentItems reports whether the store is an agent's.
+// usesAgentItems reports whether the store is provided by an agent.
 func (s *Service) usesAgentItems() bool { return s.engine.Config().Store.Agent != "" }
 
 // agentItems returns the agent's store.
@@ -38,7 +38,7 @@ func (s *Service) agentItems(ctx context.Context) (adapter.Items, error) {
 		"The store is that of agent %q (store.agent), which speaks %s and has none. Leave store.agent out for the bridge's own.", name, agent.Dialect())
 }
 
-// reachAgentItems is agentItems for a namespace, if the caller may use it.
+// reachAgentItems is agentItems after checking that the caller may access a namespace.
 func (s *Service) reachAgentItems(ctx context.Context, namespace []string, write bool) (adapter.Items, error) {
 	if err := item.CheckReach(ctx, namespace, write); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (s *Service) agentNamespaces(ctx context.Context, q adapter.NamespaceQuery)
 	if err != nil || !some {
 		return nil, err
 	}
-	for i, label := range part { // the caller sees nothing beside it
+	for i, label := range part { // the caller sees nothing else
 		switch {
 		case i == len(q.Prefix):
 			q.Prefix = append(slices.Clone(q.Prefix), label)

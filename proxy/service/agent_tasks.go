@@ -11,20 +11,20 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// maxTasksDelay bounds how long a page of a history waits for tasks from agents. After that it has the logged ones.
+// maxTasksDelay is how long a page of a history waits for tasks from agents. After that it contains the logged ones.
 const maxTasksDelay = 5 * time.Second
 
-// agentTasks reads the state tasks of a thread's checkpoints from its agents, for a history, which goes from newer
-// checkpoints to older ones.
+// agentTasks reads the state tasks of a thread's checkpoints from its agents, for a history from newer to older
+// checkpoints.
 type agentTasks struct {
 	s      *Service
 	thread mapping.Thread
-	before string // the checkpoint that the history begins before; "": it begins at the newest
+	before string // the history starts before this checkpoint; "" means at the newest
 	walks  []*taskWalk
 	begun  bool
 }
 
-// taskWalk goes through the checkpoints of one copy.
+// taskWalk iterates over the checkpoints of one copy.
 type taskWalk struct {
 	copied *agentCopy
 	before *adapter.Fork
@@ -33,7 +33,7 @@ type taskWalk struct {
 	read   map[taskKey]json.RawMessage
 }
 
-// taskKey is what a checkpoint of a copy is known by: its id there or, since streams do not tell that, its run, step
+// taskKey identifies a checkpoint of a copy by its id there or, because streams do not contain the id, by its run, step
 // and source.
 type taskKey struct {
 	id, run, source string
@@ -119,8 +119,8 @@ func (a *agentTasks) begin(ctx context.Context) {
 	}
 }
 
-// start returns where a history begins on a copy. It is nil for the newest checkpoint, also if the copy does not have
-// the one that the history begins before.
+// start returns where a history starts on a copy. It returns nil for the newest checkpoint, or if the copy does not
+// have the checkpoint before which the history starts.
 func (a *agentTasks) start(ctx context.Context, l mapping.Link) *adapter.Fork {
 	if a.before == "" {
 		return nil
@@ -136,7 +136,7 @@ func (a *agentTasks) start(ctx context.Context, l mapping.Link) *adapter.Fork {
 	return &at.at
 }
 
-// find moves checkpoints from wanted to found, with their tasks. While some are missing it reads on, at most twice.
+// find moves checkpoints from wanted to found, with their tasks. If some are missing, it reads further, at most twice.
 func (w *taskWalk) find(ctx context.Context, wanted map[taskKey][]string, found map[string]json.RawMessage) {
 	for reads := 0; ; reads++ {
 		for key, ids := range wanted {

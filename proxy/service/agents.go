@@ -11,16 +11,16 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
-// findAgent returns a configured agent by name or assistant id; "" is the default agent. An agent that the principal
-// may not use is NotFound.
+// findAgent returns a configured agent by name or assistant id; an empty name means the default agent. It returns
+// NotFound for an agent that the principal may not use.
 func (s *Service) findAgent(ctx context.Context, idOrName string) (*engine.Agent, error) {
 	return s.findAgentOr(ctx, idOrName, "There is no agent %q.")
 }
 
-// noAssistant begins the refusal as LangGraph's server does, by which clients recognise it.
+// noAssistant is the beginning of the message of LangGraph's server, by which clients recognise the error.
 const noAssistant = "No assistant found for %q."
 
-// findAgentOr is findAgent with the sentence that refuses a name.
+// findAgentOr is findAgent with another message for an unknown name.
 func (s *Service) findAgentOr(ctx context.Context, idOrName, refusal string) (*engine.Agent, error) {
 	name := idOrName
 	if name == "" {
@@ -55,8 +55,8 @@ func (s *Service) agentNames(ctx context.Context) string {
 	return strings.Join(list, ", ")
 }
 
-// findAssistant returns what a request for a run names: a configured agent, as findAgent does, or an assistant that was
-// made over one.
+// findAssistant returns the target of a request for a run: a configured agent, like findAgent, or an assistant created
+// over one.
 func (s *Service) findAssistant(ctx context.Context, idOrName string) (*engine.Agent, *mapping.Assistant, error) {
 	made, err := s.madeAssistant(ctx, idOrName)
 	if err != nil {
@@ -81,8 +81,8 @@ func (s *Service) configuredAssistant(a *engine.Agent) *mapping.Assistant {
 	})
 }
 
-// madeAssistant returns an assistant that a client made, and nil for everything else. One whose agent the principal may
-// not use does not exist for it.
+// madeAssistant returns an assistant created by a client, or nil if there is none or the principal may not use its
+// agent.
 func (s *Service) madeAssistant(ctx context.Context, id string) (*mapping.Assistant, error) {
 	id = strings.ToLower(id)
 	if _, configured := s.agentsByID()[id]; configured || !mapping.IsUUID(id) {
@@ -117,7 +117,7 @@ func (s *Service) agentFilter(idOrName string) (agent, assistant string) {
 	return idOrName, mapping.AssistantID(idOrName)
 }
 
-// withTraits sets what is known of the assistant's agent and returns the assistant.
+// withTraits sets the known traits of the assistant's agent and returns the assistant.
 func (s *Service) withTraits(a *mapping.Assistant) *mapping.Assistant {
 	if agent, ok := s.engine.Agent(a.Graph); ok {
 		traits, _ := agent.Known()
@@ -148,13 +148,13 @@ func (s *Service) describeAgent(ctx context.Context, a *engine.Agent) (mapping.A
 	return d, err
 }
 
-// agentIDs has the assistant ids of the agents of a configuration.
+// agentIDs holds the assistant ids of the agents of a configuration.
 type agentIDs struct {
 	of   *config.Config
 	byID map[string]string // assistant id → config name
 }
 
-// agentsByID maps assistant ids to the names of the agents that are configured now. Read only.
+// agentsByID maps assistant ids to the names of the currently configured agents. The caller must not modify it.
 func (s *Service) agentsByID() map[string]string {
 	cfg := s.engine.Config()
 	if n := s.agentIDs.Load(); n != nil && n.of == cfg {

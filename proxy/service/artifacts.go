@@ -42,7 +42,7 @@ func (s *Service) SaveArtifact(ctx context.Context, ref adapter.TaskRef, path, m
 	if err != nil {
 		return mapping.Artifact{}, err
 	}
-	a := mapping.Artifact{ // the store gives it its times, when all of it is there: see mapping.Uploaded
+	a := mapping.Artifact{ // the store sets its times once it is complete: see mapping.Uploaded
 		Tenant: t.Tenant, ID: rule.ArtifactID(t.ThreadID, clean), ThreadID: t.ThreadID, TaskID: t.ID, Path: clean, MIMEType: mimeType,
 	}
 	mapping.AddAuditObject(ctx, "artifact", a.ID)

@@ -14,11 +14,11 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// unnamed is the name that LangGraph Server gives to an assistant made without one.
+// unnamed is the name that LangGraph Server gives to an assistant created without one.
 const unnamed = "Untitled"
 
-// CreateAssistant makes an assistant over an agent. If the id is taken, it returns the existing one if n.OrGet, and
-// otherwise Conflict.
+// CreateAssistant creates an assistant over an agent. If the id is taken, it returns the existing assistant if n.OrGet
+// is set, and otherwise a Conflict.
 func (s *Service) CreateAssistant(ctx context.Context, n adapter.AssistantRequest) (mapping.Assistant, error) {
 	if err := store.CheckIdempotencyKey(n.IdempotencyKey); err != nil {
 		return mapping.Assistant{}, err
@@ -55,7 +55,7 @@ func keyOfAssistant(ctx context.Context, n adapter.AssistantRequest) store.Idemp
 	return store.NewIdempotencyKey(key, "assistant", n).Of(mapping.PrincipalOf(ctx))
 }
 
-// takenByAgent answers a request for an assistant under the id of a configured agent.
+// takenByAgent handles a request for an assistant with the id of a configured agent.
 func (s *Service) takenByAgent(ctx context.Context, name string, orGet bool) (mapping.Assistant, error) {
 	agent, err := s.findAgent(ctx, name)
 	if err != nil || !orGet {
@@ -83,7 +83,8 @@ func (s *Service) changeableAssistant(ctx context.Context, id, doing string) (*m
 		id, agent.Name, doing, agent.Name)
 }
 
-// UpdateAssistant changes an assistant and returns it. A configured agent cannot be changed: Invalid.
+// UpdateAssistant changes an assistant and returns it. It returns Invalid for a configured agent, which cannot be
+// changed.
 func (s *Service) UpdateAssistant(ctx context.Context, id string, p adapter.AssistantPatch) (mapping.Assistant, error) {
 	before, err := s.changeableAssistant(ctx, id, "changing")
 	if err != nil {
@@ -123,8 +124,8 @@ func patchAssistant(a *mapping.Assistant, p adapter.AssistantPatch, graph string
 	return err
 }
 
-// DeleteAssistant removes an assistant and, if threads is true, the threads that it was used on. A configured agent
-// cannot be deleted: Invalid.
+// DeleteAssistant removes an assistant and, if threads is true, the threads it was used on. It returns Invalid for a
+// configured agent, which cannot be deleted.
 func (s *Service) DeleteAssistant(ctx context.Context, id string, threads bool) error {
 	a, err := s.changeableAssistant(ctx, id, "deleting")
 	if err != nil {
@@ -180,8 +181,8 @@ func (s *Service) SetAssistantVersion(ctx context.Context, idOrName string, vers
 	return a, err
 }
 
-// SearchAssistants returns a page of the assistants and configured agents that match q and that the principal may use,
-// and the number of all.
+// SearchAssistants returns a page of the matching assistants and configured agents that the principal may use, and the
+// total number of matches.
 func (s *Service) SearchAssistants(ctx context.Context, q adapter.AgentQuery) ([]mapping.Assistant, int, error) {
 	all, err := s.allAssistants(ctx)
 	if err != nil {
@@ -198,7 +199,7 @@ func (s *Service) SearchAssistants(ctx context.Context, q adapter.AgentQuery) ([
 	return adapter.PageOf(list, q.Offset, q.Limit), total, nil
 }
 
-// allAssistants returns the configured agents and the assistants made over them that the principal may use.
+// allAssistants returns the configured agents, and the assistants created over them, that the principal may use.
 func (s *Service) allAssistants(ctx context.Context) (list []mapping.Assistant, err error) {
 	for name := range s.engine.Config().Agents {
 		a, ok := s.engine.Agent(name)

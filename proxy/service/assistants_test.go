@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/service/servicetest"
 )
 
-// A cron's runs are made with what the assistant says at the tick, not with what it said when the cron was made.
+// A cron's runs use the assistant's settings at the tick, not those at the cron's creation.
 func TestCronOfAnAssistant(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {

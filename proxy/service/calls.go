@@ -22,9 +22,9 @@ func (s *Service) ListCalls(ctx context.Context, ref adapter.RunRef) (adapter.Ke
 	return kept, err
 }
 
-// withholdCalls removes the bodies of calls that may contain items which the caller may not read: those given to an
-// agent in the run, or in another run of its thread, which the agent may repeat. It removes the namespaces from all
-// calls.
+// withholdCalls removes the bodies of calls that may contain items which the caller may not read: items passed to an
+// agent in the run, or in another run of its thread, since the agent may repeat them. It removes the namespaces from
+// all calls.
 func (s *Service) withholdCalls(ctx context.Context, ref adapter.RunRef, list []adapter.AgentCall) error {
 	who := mapping.PrincipalOf(ctx)
 	beyond := false
@@ -44,7 +44,7 @@ func (s *Service) withholdCalls(ctx context.Context, ref adapter.RunRef, list []
 	return nil
 }
 
-// toldBeyond reports whether an agent was given items on the run's thread that the caller may not read.
+// toldBeyond reports whether items that the caller may not read were passed to an agent on the run's thread.
 func (s *Service) toldBeyond(ctx context.Context, who mapping.Principal, ref adapter.RunRef) (bool, error) {
 	run, err := s.store.Runs.Get(ctx, ref.ThreadID, ref.RunID)
 	if err != nil {
@@ -59,10 +59,10 @@ func (s *Service) toldBeyond(ctx context.Context, who mapping.Principal, ref ada
 	return false, err
 }
 
-// keptCalls returns the calls in the database and, of a run that works in this process, those of its memory after them.
+// keptCalls returns the calls in the database and, if the run executes in this process, the later ones in memory.
 func (s *Service) keptCalls(ctx context.Context, ref adapter.RunRef) (adapter.KeptCalls, error) {
 	kept := adapter.KeptCalls{Capture: s.engine.Capture()}
-	now, live := s.engine.Calls(ref.RunID) // first: a run that leaves meanwhile has them in the database
+	now, live := s.engine.Calls(ref.RunID) // read first: a run that ends in between has its calls in the database
 	stored, err := s.store.Calls.List(ctx, ref.ThreadID, ref.RunID)
 	if err != nil {
 		return kept, err
@@ -118,7 +118,7 @@ func (s *Service) keptCall(ctx context.Context, ref adapter.RunRef, n int64) (ad
 	return adapter.AgentCall{}, adapter.NoCall(ref.RunID, n)
 }
 
-// noneKnown hides the credentials of clients and agents. Those of the bridge were hidden when the call was kept.
+// noneKnown hides the credentials of clients and agents. Those of the bridge were hidden when the call was recorded.
 var noneKnown credential.Set
 
 // hideHead removes credentials from everything but the bodies.

@@ -37,7 +37,7 @@ func (s *Service) CreateCron(ctx context.Context, n adapter.CronRequest) (mappin
 	return made, err
 }
 
-// fillCron sets the fields of a cron from a request. Its run is planned once, so that a run that could never start is
+// fillCron sets the fields of a cron from a request. It plans the run once, so that a run that could never start is
 // refused now.
 func (s *Service) fillCron(ctx context.Context, c *mapping.Cron, n adapter.CronRequest) (err error) {
 	n.Run.Agent, n.Run.ThreadID = c.AssistantID, c.ThreadID
@@ -86,8 +86,8 @@ func (s *Service) SearchCrons(ctx context.Context, q adapter.CronQuery) ([]mappi
 	return s.store.Crons.List(ctx, out)
 }
 
-// runCron makes the run of a cron's tick in the same way as a request for it. The tick is its idempotency key, so that
-// it is made once.
+// runCron creates the run of a cron's tick like a request for it. The tick is its idempotency key, so that the run is
+// created only once.
 func (s *Service) runCron(ctx context.Context, cr mapping.Cron) (err error) {
 	ctx, end := s.engine.Tracer().Cron(ctx, cr.ID)
 	defer func() { end(err) }()
@@ -136,11 +136,11 @@ func runOf(cr mapping.Cron) (n adapter.RunRequest, err error) {
 		absent(&n.Command.Goto)
 	}
 	n.ByClock = true
-	n.ThreadID, n.Agent = cr.ThreadID, cr.AssistantID // what the assistant says is read at each tick
+	n.ThreadID, n.Agent = cr.ThreadID, cr.AssistantID // the assistant's settings are read at each tick
 	n.Temporary = cr.ThreadID == "" && !cr.Keep
 	n.DeleteAfter = n.DeleteAfter && n.Temporary
 	if n.Multitask == "" {
-		n.Multitask = mapping.StrategyReject // a tick is left out while its thread is busy: runs do not pile up
+		n.Multitask = mapping.StrategyReject // skip a tick while its thread is busy, so that runs do not pile up
 	}
 	n.Metadata, err = rule.MergeMetadata(rawjson.OrEmpty(n.Metadata), rule.MadeByCron(cr.ID))
 	return n, err

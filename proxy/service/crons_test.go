@@ -27,7 +27,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// cronAgent answers at once, unless it is told to hold.
+// cronAgent answers at once, unless told to hold.
 type cronAgent struct{ hold chan struct{} }
 
 func (cronAgent) Traits() adapter.Traits {
@@ -58,7 +58,7 @@ func (cronMeter) StepTaken(string, time.Duration)            {}
 func (cronMeter) EventsLogged(string, int, int64)            {}
 func (cronMeter) RunEnded(string, mapping.RunStatus, string) {}
 
-// clockwork is a whole bridge but for its faces, on a clock of its own: sleeping costs nothing.
+// clockwork is a complete bridge without faces that runs on a fake clock, so that sleeping costs nothing.
 type clockwork struct {
 	adapter.Service
 	st    *store.Store
@@ -107,7 +107,7 @@ func windTraced(t *testing.T, path string, a adapter.Backend, tr *trace.Tracer, 
 	}, deeds}
 }
 
-// witness is told of what is done in the background.
+// witness records what is done in the background.
 type witness struct {
 	mu    sync.Mutex
 	lines []string
@@ -122,7 +122,7 @@ func (w *witness) deed() *mapping.AuditRecord {
 	}}
 }
 
-// TestTheRunOfACronIsTold: once for each tick, with the cron, the run and its thread, for the key that made the cron.
+// Each tick is recorded once, with the cron, the run and its thread, for the key that created the cron.
 func TestTheRunOfACronIsTold(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {
@@ -273,7 +273,7 @@ func TestCronOnAThread(t *testing.T) {
 		time.Sleep(25 * time.Minute)
 		w.want(t, 1, "while its first run lasts")
 		if got, err := w.GetCron(t.Context(), c.ID); err != nil || got.Error == "" {
-			t.Errorf("a tick on a busy thread is not told: %+v, %v", got, err)
+			t.Errorf("a tick on a busy thread is not reported: %+v, %v", got, err)
 		}
 		close(hold)
 		if r := w.runs(t)[0]; r.ThreadID != th.ID || r.Status != mapping.RunSuccess {
@@ -351,7 +351,7 @@ func TestCronIsRefusedWhereItsRunsWouldBe(t *testing.T) {
 			}
 		}
 		if _, total, err := w.SearchCrons(t.Context(), adapter.CronQuery{}); total != 0 || err != nil {
-			t.Errorf("%d crons were kept, %v", total, err)
+			t.Errorf("%d crons were stored, %v", total, err)
 		}
 	})
 }
@@ -385,15 +385,14 @@ func TestCronsOfAnotherTenant(t *testing.T) {
 	})
 }
 
-// TestCronStopsWhereItsKeySeesNoMore: another agent is set to work on the thread of a cron. Keys that may not use that
-// agent see the thread no more, nor do the ticks of their crons, also once the key is gone; a key that may use it, and
-// a bridge without keys, go on.
+// Another agent works on the thread of a cron. Keys that may not use that agent no longer see the thread, nor do the
+// ticks of their crons, even after the key was removed. Keys that may use it, and a bridge without keys, continue.
 func TestCronStopsWhereItsKeySeesNoMore(t *testing.T) {
 	t.Parallel()
 	whole := config.Key{ID: "whole"}
 	for name, c := range map[string]struct {
 		key   string
-		keys  []config.Key // when it ticks
+		keys  []config.Key // at the time of the tick
 		stops bool
 	}{
 		"a key for one agent":            {"limited", []config.Key{whole, {ID: "limited", Agents: []string{"a"}}}, true},
@@ -434,14 +433,14 @@ func TestCronStopsWhereItsKeySeesNoMore(t *testing.T) {
 				w.want(t, runs, "after two more ticks")
 				got, err := w.GetCron(t.Context(), cr.ID)
 				if err != nil || (got.Error != "") != c.stops || c.stops && !strings.Contains(got.Error, `"`+c.key+`"`) || !got.Next.After(time.Now()) {
-					t.Errorf("the cron says %q, its next tick is %s, %v", got.Error, got.Next, err)
+					t.Errorf("error %q, next tick %s, %v", got.Error, got.Next, err)
 				}
 			})
 		})
 	}
 }
 
-// TestARunOfATickIsBelowIt: so it is in a trace, though no client asked for it.
+// The run is part of the tick's trace, though no client requested it.
 func TestARunOfATickIsBelowIt(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {
@@ -462,7 +461,7 @@ func TestARunOfATickIsBelowIt(t *testing.T) {
 	})
 }
 
-// A process that dies after it made a tick's run, and before it noted so, leaves the tick to be served again.
+// A process that dies between creating a tick's run and recording it leaves the tick to be served again.
 func TestCronTickThatIsServedTwiceIsOneRun(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {

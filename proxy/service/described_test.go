@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 )
 
-// describing is a graph that says its schemas as a test wants it to.
+// describing is a graph with scripted schemas.
 type describing struct {
 	*servicetest.Agent
 	schemas func(context.Context) (mapping.Schemas, error)
@@ -29,7 +29,7 @@ func (d *describing) Subgraphs(context.Context, string, bool) (json.RawMessage, 
 	return json.RawMessage(`{}`), nil
 }
 
-// after returns schemas that an agent takes some time to say. It gives up when its caller does.
+// after returns schemas after a delay. It gives up when its caller does.
 func after(d time.Duration, title string) func(context.Context) (mapping.Schemas, error) {
 	return func(ctx context.Context) (mapping.Schemas, error) {
 		select {
@@ -47,15 +47,14 @@ func fails(code string) func(context.Context) (mapping.Schemas, error) {
 	}
 }
 
-// TestSchemasAreTheAgentsOwn: those of the graph that the bridge is in front of a task/step agent are told only of an
-// agent that cannot tell its own.
+// The schemas of the graph that represents a task/step agent are used only if an agent cannot provide its own.
 func TestSchemasAreTheAgentsOwn(t *testing.T) {
 	t.Parallel()
 	type saying = func(context.Context) (mapping.Schemas, error)
 	const invented = "invented"
 	for name, c := range map[string]struct {
-		says []saying // at each request for the schemas
-		want []string // titles; or invented; or the code of an error
+		says []saying // one per request for the schemas
+		want []string // titles, invented, or the code of an error
 		took time.Duration
 	}{
 		"a slow agent is waited for":                 {[]saying{after(time.Minute, "own")}, []string{"own"}, time.Minute},
@@ -66,7 +65,7 @@ func TestSchemasAreTheAgentsOwn(t *testing.T) {
 		"one that is known and slow":                 {[]saying{after(0, "old"), after(time.Minute, "new")}, []string{"old", "old"}, 5 * time.Second},
 		"one that could not tell before and is slow": {[]saying{fails(mapping.CodeNotSupported), after(time.Minute, "own")}, []string{invented, invented}, 5 * time.Second},
 	} {
-		path := blank.File(t) // with a connection to a server a bubble's clock stands still
+		path := blank.File(t) // a bubble's clock stops while a server is connected
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := servicetest.At(t, path)
@@ -77,7 +76,7 @@ func TestSchemasAreTheAgentsOwn(t *testing.T) {
 					taker.schemas = c.says[i]
 					if i == 0 || c.want[i-1] != invented {
 						b.Close()
-						b.Open(t) // a process asks once for what it is told
+						b.Open(t) // a process queries only once
 					}
 					got, err := b.AgentSchemas(t.Context(), "graph")
 					said := struct{ Title string }{}

@@ -31,7 +31,7 @@ func (s *Service) ExplainRun(ctx context.Context, ref adapter.RunRef) (adapter.E
 	return e, err
 }
 
-// webhookState returns nil once the delivery is forgotten.
+// webhookState returns nil if the delivery is no longer stored.
 func (s *Service) webhookState(ctx context.Context, runID string) (*adapter.WebhookState, error) {
 	list, err := s.store.Deliveries.List(ctx, runID, 1)
 	if err != nil || len(list) == 0 {
@@ -127,8 +127,8 @@ func explainEnded(e *adapter.Explanation, st store.RunSummary) (err error) {
 	return err
 }
 
-// unanswered returns the questions of a run that are still open. A run that was stopped before or after a node asks
-// nothing but waits.
+// unanswered returns the open questions of a run. A run that was stopped before or after a node has no question, but
+// still waits.
 func unanswered(st store.RunSummary) ([]mapping.Interrupt, bool) {
 	o := st.Last.Head.Outcome
 	if o == nil || o.Status != mapping.RunInterrupted || o.Cancelled {

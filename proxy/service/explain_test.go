@@ -9,8 +9,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// States that no client can bring about: a run that no process holds, and one that the dispatcher has not looked at
-// yet.
+// States that no client can cause: a run without a holder, and one that the dispatcher has not seen yet.
 func TestExplainWhatABridgeLeftBehind(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

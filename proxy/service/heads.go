@@ -7,21 +7,21 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// headRetries bounds the attempts of a read in several queries that other writers overtake.
+// headRetries limits the attempts of a read with several queries that concurrent writes invalidate.
 const headRetries = 8
 
-// stateReader reads the state at a checkpoint: eventlog.Log of one thread, eventlog.Listing of many in turn.
+// stateReader reads the state at a checkpoint: eventlog.Log for one thread, eventlog.Listing for many in turn.
 type stateReader interface {
 	Base(ctx context.Context, threadID, checkpointID string) (*state.Fold, error)
 }
 
-// readHead returns the state at a thread's head, and the thread as it was then: if the head was rolled back since the
-// thread was read, the thread is read again. NotFound means that the thread is gone.
+// readHead returns the state at a thread's head and the thread at that time: if the head was rolled back after the
+// thread was read, the thread is read again. It returns NotFound if the thread was deleted.
 func (s *Service) readHead(ctx context.Context, t *mapping.Thread) (*mapping.Thread, *state.Fold, error) {
 	return s.readHeadWith(ctx, t, s.log)
 }
 
-// readHeadWith is readHead for a list, which has one reader of states for all of its threads.
+// readHeadWith is readHead for a list, which shares one reader of states among its threads.
 func (s *Service) readHeadWith(ctx context.Context, t *mapping.Thread, states stateReader) (*mapping.Thread, *state.Fold, error) {
 	for try := 1; ; try++ {
 		fold, err := states.Base(ctx, t.ID, t.Head)

@@ -17,13 +17,13 @@ func keyOfRun(ctx context.Context, n *adapter.RunRequest) store.IdempotencyKey {
 	return store.NewIdempotencyKey(n.IdempotencyKey, route, askedOf(n)).Of(mapping.PrincipalOf(ctx))
 }
 
-// askedOf returns what two requests for the same run have in common.
+// askedOf returns the part of a request that is equal in repeated requests.
 func askedOf(n *adapter.RunRequest) any {
 	if n.Request != nil {
 		return n.Request
 	}
 	same := *n
-	same.IdempotencyKey, same.Fields = "", nil // the names of fields come in no order
+	same.IdempotencyKey, same.Fields = "", nil // the names of fields have no fixed order
 	return same
 }
 

@@ -16,14 +16,15 @@ import (
 type agentCopy struct {
 	adapter.CopyReader
 	of adapter.Copy
-	at adapter.Fork // the checkpoint that the copy was looked for by
+	at adapter.Fork // the checkpoint by which the copy was found
 }
 
-// mostCopies is how many copies of a thread are asked for the state of an inner graph: an agent that is given a new one
-// keeps the old, with the inner graphs of earlier runs.
+// mostCopies limits the copies of a thread that are queried for the state of an inner graph. An agent that received a
+// new copy keeps the old one, with the inner graphs of earlier runs.
 const mostCopies = 8
 
-// copyAt finds the copy that has a checkpoint of a thread; nil if no agent with a state of its own made the checkpoint.
+// copyAt returns the copy that has a checkpoint of a thread. It returns nil if the checkpoint was not created by an
+// agent with its own state.
 func (s *Service) copyAt(ctx context.Context, t mapping.Thread, c mapping.Checkpoint) (*agentCopy, error) {
 	named := c.ID
 	c, err := s.originalCheckpoint(ctx, t, c)
@@ -46,12 +47,12 @@ func (s *Service) copyAt(ctx context.Context, t mapping.Thread, c mapping.Checkp
 	return found, nil
 }
 
-// originalCheckpoint returns the checkpoint that the agent has. A run that answers a question reports the checkpoint
-// again from which it continues, and that is a checkpoint of its own here.
+// originalCheckpoint returns the checkpoint as the agent knows it. A run that answers a question reports the checkpoint
+// from which it continues again, which is stored as a separate checkpoint.
 func (s *Service) originalCheckpoint(ctx context.Context, t mapping.Thread, c mapping.Checkpoint) (mapping.Checkpoint, error) {
 	for c.RunID != "" && c.Remote == "" && c.Parent != "" {
 		before, err := s.store.States.Checkpoint(ctx, t.ID, c.Parent)
-		if mapping.Classify(err).Code == mapping.CodeCheckpointNotFound { // it is not kept any more
+		if mapping.Classify(err).Code == mapping.CodeCheckpointNotFound { // it is no longer kept
 			return c, nil
 		}
 		if err != nil || !repeats(c, before) {
@@ -62,8 +63,8 @@ func (s *Service) originalCheckpoint(ctx context.Context, t mapping.Thread, c ma
 	return c, nil
 }
 
-// repeats reports whether a checkpoint is the one before it, reported again by another run. A graph counts its steps
-// on.
+// repeats reports whether a checkpoint is its predecessor, reported again by another run. The steps of a graph always
+// increase.
 func repeats(c, before mapping.Checkpoint) bool {
 	return before.ID == c.Parent && before.RunID != c.RunID && before.Step == c.Step && before.Source == c.Source && slices.Equal(before.Next, c.Next)
 }
@@ -108,7 +109,7 @@ func (s *Service) linkTo(ctx context.Context, t mapping.Thread, remote string) (
 	return mapping.Link{}, err
 }
 
-// openCopy returns the copy that a link refers to, for the assistant of a run. It is nil for an opaque agent.
+// openCopy returns the copy that a link refers to, with the assistant of a run. It returns nil for an opaque agent.
 func (s *Service) openCopy(ctx context.Context, t mapping.Thread, l mapping.Link, run string) (*agentCopy, error) {
 	agent, err := s.findAgent(ctx, l.Agent)
 	if err != nil {
@@ -129,7 +130,7 @@ func (s *Service) openCopy(ctx context.Context, t mapping.Thread, l mapping.Link
 	return &agentCopy{CopyReader: r, of: of}, nil
 }
 
-// copiesOf ranges over the copies of a thread: that of its newest state, and then the others, the newest first.
+// copiesOf iterates over the copies of a thread: first that of its newest state, then the others, newest first.
 func (s *Service) copiesOf(ctx context.Context, t mapping.Thread) iter.Seq2[*agentCopy, error] {
 	return func(yield func(*agentCopy, error) bool) {
 		c, err := s.store.States.Checkpoint(ctx, t.ID, t.Head)
@@ -157,15 +158,15 @@ func (s *Service) copiesOf(ctx context.Context, t mapping.Thread) iter.Seq2[*age
 	}
 }
 
-// firstCopy returns the result of the first copy that has one. It returns the zero value if all copies answered that
-// they have none, and otherwise the first error.
+// firstCopy returns the first result that a copy has. It returns the zero value if no copy has one, and the first error
+// if a query failed.
 func firstCopy[T any](ctx context.Context, s *Service, t mapping.Thread, ask func(*agentCopy) (T, bool, error)) (none T, err error) {
 	var failed error
 	for c, err := range s.copiesOf(ctx, t) {
 		var got T
 		found := false
 		if err == nil {
-			c.of.Checkpoint = "" // it is the root's
+			c.of.Checkpoint = "" // that id belongs to the root graph
 			got, found, err = ask(c)
 		}
 		if found {
@@ -233,7 +234,7 @@ func (s *Service) GetDeepState(ctx context.Context, threadID, checkpointID strin
 	return st, nil
 }
 
-// tasksOf asks the agent for the state tasks at a checkpoint. It returns nil if no node comes next or no agent has the
+// tasksOf reads the state tasks at a checkpoint from the agent. It returns nil if no node is next or no agent has the
 // checkpoint.
 func (s *Service) tasksOf(ctx context.Context, t mapping.Thread, c mapping.Checkpoint, st adapter.ThreadState, deep bool) (json.RawMessage, error) {
 	if len(st.Next) == 0 {

@@ -51,7 +51,7 @@ func (s *Service) say(ctx context.Context, n adapter.InteractionRequest) (rule.I
 	return rule.InteractionOf(task), err
 }
 
-// repeatedInteraction finds the interaction that the same request has made before.
+// repeatedInteraction returns the interaction that an earlier, identical request created.
 func (s *Service) repeatedInteraction(ctx context.Context, n adapter.InteractionRequest) (said rule.Interaction, ok bool, err error) {
 	made, ok, err := s.store.Requests.Remembered(ctx, keyOfInteraction(n))
 	if err != nil || !ok {
@@ -61,7 +61,7 @@ func (s *Service) repeatedInteraction(ctx context.Context, n adapter.Interaction
 	return said, true, err
 }
 
-// interactionMade returns an interaction by the id that it has made: a task, the run of an answer, or its own.
+// interactionMade returns an interaction by the id of what it created: a task, the run of an answer, or its own id.
 func (s *Service) interactionMade(ctx context.Context, n adapter.InteractionRequest, id string) (rule.Interaction, error) {
 	task, err := s.store.Tasks.Get(ctx, id)
 	if !notFound(err) {
@@ -85,7 +85,7 @@ func answered(n adapter.InteractionRequest, run *mapping.Run) rule.Interaction {
 	}
 }
 
-// spoken returns an interaction that made no task.
+// spoken returns an interaction that created no task.
 func spoken(n adapter.InteractionRequest, id string) rule.Interaction {
 	said := rule.Interaction{ID: id, TopicID: n.Ref.ID, Role: n.Role, Input: n.Input, AdditionalInput: n.AdditionalInput}
 	switch said.Role {
@@ -98,7 +98,7 @@ func spoken(n adapter.InteractionRequest, id string) rule.Interaction {
 	return said
 }
 
-// says reports whether there is anything for an agent: words, an input for its graph, or an explicit answer.
+// says reports whether the interaction has content for an agent: text, an input for its graph, or an explicit answer.
 func says(n adapter.InteractionRequest) bool {
 	extra := rule.ReadTaskExtra(n.AdditionalInput)
 	return n.Input != nil && *n.Input != "" || len(extra.Input) > 0 || len(extra.Resume) > 0
@@ -108,7 +108,7 @@ func errNothingSaid() error {
 	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "input must be a text that is not empty.")
 }
 
-// addMessage appends words to the topic's state; no task comes of it.
+// addMessage appends a message to the topic's state without creating a task.
 func (s *Service) addMessage(ctx context.Context, t mapping.Thread, n adapter.InteractionRequest) (rule.Interaction, error) {
 	if n.Input == nil || *n.Input == "" {
 		return rule.Interaction{}, errNothingSaid()
@@ -126,7 +126,7 @@ func (s *Service) addMessage(ctx context.Context, t mapping.Thread, n adapter.In
 	return said, errTopicBusy(err)
 }
 
-// errTopicBusy explains in the words of topics that the state cannot be changed now.
+// errTopicBusy replaces the message of a busy thread with one about topics.
 func errTopicBusy(err error) error {
 	known := mapping.Classify(err)
 	if err == nil || known.Class != mapping.Conflict {
@@ -138,7 +138,7 @@ func errTopicBusy(err error) error {
 	return e
 }
 
-// answerOnTopic passes the words to the task that asked. done is false if no task of this agent waits for them.
+// answerOnTopic passes the answer to the task that asked. done is false if no task of this agent waits for one.
 func (s *Service) answerOnTopic(ctx context.Context, t mapping.Thread, n adapter.InteractionRequest) (said rule.Interaction, done bool, err error) {
 	asked, err := s.runThatAsked(ctx, t, n.Ref.Agent)
 	if err != nil || asked.Status != mapping.RunInterrupted {
@@ -154,7 +154,7 @@ func (s *Service) answerOnTopic(ctx context.Context, t mapping.Thread, n adapter
 		return said, false, err
 	}
 	defer lock.Release()
-	if said, done, err := s.repeatedInteraction(ctx, n); done || err != nil { // while we waited for the lock
+	if said, done, err := s.repeatedInteraction(ctx, n); done || err != nil { // made while waiting for the lock
 		return said, done, err
 	}
 	run, ok, err := lock.Answer(ctx, n.Input, n.AdditionalInput, keyOfInteraction(n))
@@ -164,8 +164,8 @@ func (s *Service) answerOnTopic(ctx context.Context, t mapping.Thread, n adapter
 	return answered(n, &run), true, nil
 }
 
-// runThatAsked returns the run of an agent that asked the newest of the open questions that it may be answered; else
-// the thread's newest run.
+// runThatAsked returns the agent's run that asked the newest open question. If there is none, it returns the thread's
+// newest run.
 func (s *Service) runThatAsked(ctx context.Context, t mapping.Thread, agent string) (mapping.Run, error) {
 	for _, q := range slices.Backward(t.Interrupts) {
 		if q.Run == "" {
@@ -224,7 +224,7 @@ func (s *Service) allInteractions(ctx context.Context, ref adapter.TopicRef) ([]
 	c.Told = make([][]*state.Entry, len(c.Runs))
 	for i, r := range c.Runs {
 		c.Told[i], err = s.log.Read(ctx, &r, 0)
-		if err != nil && mapping.Classify(err).Class != mapping.NotFound { // it may be rolled back meanwhile
+		if err != nil && mapping.Classify(err).Class != mapping.NotFound { // it may have been rolled back
 			return nil, err
 		}
 	}
@@ -236,7 +236,7 @@ func (s *Service) allInteractions(ctx context.Context, ref adapter.TopicRef) ([]
 	return c.Interactions(), nil
 }
 
-// byStart orders runs by when they began; those that have not come last, as they were made.
+// byStart orders runs by start time. Runs that have not started come last, in the order of creation.
 func byStart(a, b mapping.Run) int {
 	if a.StartedAt.IsZero() || b.StartedAt.IsZero() {
 		return cmp.Compare(later(a), later(b))

@@ -33,7 +33,7 @@ func (s *Service) PutItem(ctx context.Context, p adapter.PutItem) error {
 		return err
 	}
 	if !s.store.Items.Embeds() && rawjson.Kind(p.Index) == '[' {
-		p.Lost.Approximated("index") // its paths name what is found by words
+		p.Lost.Approximated("index") // the paths affect only the search by words
 	}
 	it := mapping.Item{Namespace: p.Namespace, Key: p.Key, Value: p.Value}
 	return s.store.Items.Put(ctx, item.Put{Item: it, TTL: p.TTL, Index: p.Index})
@@ -63,7 +63,7 @@ func (s *Service) DeleteItem(ctx context.Context, namespace []string, key string
 	return s.store.Items.Delete(ctx, namespace, key)
 }
 
-// noteItem names an item as the store's pages do: its labels and its key, parted by slashes.
+// noteItem adds an item to the audit log as its labels and key, joined by slashes, like the store's pages.
 func noteItem(ctx context.Context, namespace []string, key string) {
 	mapping.AddAuditObject(ctx, "item", strings.Join(append(slices.Clone(namespace), key), "/"))
 }
@@ -73,7 +73,7 @@ func (s *Service) SearchItems(ctx context.Context, q adapter.ItemQuery) iter.Seq
 		return s.searchAgentItems(ctx, q)
 	}
 	if q.SortBy == "" && q.Query == "" {
-		q.SortBy = mapping.SortByUpdated // as LangGraph's stores do
+		q.SortBy = mapping.SortByUpdated // as in LangGraph's stores
 	}
 	out := item.Query{Prefix: q.Prefix, Query: q.Query, SearchBy: q.SearchBy, SortBy: q.SortBy, Asc: q.Asc, Limit: q.Limit, Offset: q.Offset, RefreshTTL: s.store.Items.Refreshes(q.RefreshTTL), Lost: q.Lost}
 	if len(q.Filter) > 0 && string(q.Filter) != "null" && string(q.Filter) != "{}" {
@@ -111,7 +111,7 @@ func (s *Service) ListNamespaces(ctx context.Context, q adapter.NamespaceQuery) 
 	return adapter.PageOf(out, q.Offset, q.Limit), nil
 }
 
-// topicItems returns the items in and below a namespace, as many as a topic shows.
+// topicItems returns the items in and below a namespace, up to the number that a topic shows.
 func (s *Service) topicItems(ctx context.Context, namespace []string) ([]mapping.Item, error) {
 	if s.usesAgentItems() {
 		return adapter.All(s.searchAgentItems(ctx, adapter.ItemQuery{Prefix: namespace, Limit: maxTopicItems}))
@@ -119,7 +119,7 @@ func (s *Service) topicItems(ctx context.Context, namespace []string) ([]mapping
 	return s.store.Items.List(ctx, item.Query{Prefix: namespace, Limit: maxTopicItems})
 }
 
-// literalPrefix is the part of a pattern before its first wildcard.
+// literalPrefix returns the part of a pattern before its first wildcard.
 func literalPrefix(pattern []string) []string {
 	for i, label := range pattern {
 		if label == "*" {

@@ -18,7 +18,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// An item with a ttl goes when it was not read for so long; a look alone does not keep it.
+// An item with a ttl expires if it is not read for that long. A read without refresh does not extend it.
 func TestItemsGoAtTheirTime(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {
@@ -45,7 +45,7 @@ func TestItemsGoAtTheirTime(t *testing.T) {
 			return mapping.Classify(err).Class
 		}
 		pass := func(d time.Duration) {
-			time.Sleep(d) // of the bubble's clock
+			time.Sleep(d) // on the bubble's clock
 			synctest.Wait()
 		}
 		for _, refresh := range []func(){func() { get(true) }, func() { found(true) }} {
@@ -54,26 +54,26 @@ func TestItemsGoAtTheirTime(t *testing.T) {
 		}
 		pass(50 * time.Minute)
 		if get(false) != "" || found(false) != 2 {
-			t.Error("what was read again has gone")
+			t.Error("an item that was read again has expired")
 		}
 		pass(11 * time.Minute)
 		if class := get(false); class != mapping.NotFound || found(false) != 1 {
-			t.Errorf("what was only looked at is still there: %q, %d", class, found(false))
+			t.Errorf("an item read without refresh is still there: %q, %d", class, found(false))
 		}
 	})
 }
 
-// Without sort_by and a query the items that were updated last come first, on any page; with sort_order asc, last.
+// Without sort_by and a query the last updated items come first, on any page; with sort_order asc they come last.
 func TestItemsAreListedNewestFirst(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, cronAgent{})
 		defer w.close()
-		for _, key := range []string{"m", "a", "z", "c", "m"} { // m is written again
+		for _, key := range []string{"m", "a", "z", "c", "m"} { // m is written twice
 			if err := w.PutItem(t.Context(), adapter.PutItem{Namespace: []string{"n", key}, Key: key, Value: raw(`{"v":1}`)}); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Second) // of the bubble's clock
+			time.Sleep(time.Second) // on the bubble's clock
 		}
 		for want, q := range map[string]adapter.ItemQuery{
 			"mcza": {}, "azcm": {Asc: true}, "mcz": {Limit: 3}, "za": {Limit: 3, Offset: 2}, "mc": {Filter: raw(`{"v":1}`), Limit: 2},
@@ -90,7 +90,7 @@ func TestItemsAreListedNewestFirst(t *testing.T) {
 	})
 }
 
-// The time of an item is told by the clock of the database, whatever that of this machine says.
+// An item's times come from the database's clock, whatever the machine's clock is.
 func TestItemsGoByTheClockOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	for _, ahead := range []time.Duration{time.Hour, -time.Hour} {
@@ -113,7 +113,7 @@ func TestItemsGoByTheClockOfTheDatabase(t *testing.T) {
 		}
 		for _, there := range []bool{true, false} {
 			if _, err := svc.GetItem(t.Context(), []string{"n"}, "k", &there); (err == nil) != there {
-				t.Errorf("the database is %s ahead: %v, want it there: %v", ahead, err, there)
+				t.Errorf("database ahead by %s: %v, want existing: %v", ahead, err, there)
 			}
 			at = at.Add(time.Minute + time.Second)
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/service/servicetest"
 )
 
-// C9: lists that are read while runs are rolled back or threads deleted show what is there. A restart before has the
-// states read from the database.
+// C9: lists that are read while runs are rolled back or threads deleted show what exists. After a restart the states
+// are read from the database.
 func TestListsBesideRollbacksAndDeletes(t *testing.T) {
 	t.Parallel()
 	t.Run("rollbacks", func(t *testing.T) {
@@ -28,13 +28,13 @@ func TestListsBesideRollbacksAndDeletes(t *testing.T) {
 	})
 }
 
-// searched reads the threads and their states, which are read as the list is.
+// searched reads the threads with their states, which are read during the iteration.
 func (b *bench) searched(ctx context.Context) error {
 	list, _, err := b.SearchThreads(ctx, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{Limit: 1000}})
 	return readAll(list, err)
 }
 
-// readAll ranges over a list, if there is one.
+// readAll iterates over a list, if there is one.
 func readAll[T any](list iter.Seq2[T, error], err error) error {
 	if err == nil {
 		_, err = adapter.All(list)
@@ -42,7 +42,7 @@ func readAll[T any](list iter.Seq2[T, error], err error) error {
 	return err
 }
 
-// entries are those of a list that can be read.
+// entries returns the readable entries of a list.
 func entries[T any](t *testing.T, list iter.Seq2[T, error]) []T {
 	t.Helper()
 	all, err := adapter.All(list)
@@ -52,7 +52,7 @@ func entries[T any](t *testing.T, list iter.Seq2[T, error]) []T {
 	return all
 }
 
-// C9: a thread that is deleted while a search is being answered is left out of it.
+// C9: a thread that is deleted during a search is skipped.
 func TestThreadDeletedWhileASearchIsAnswered(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -61,7 +61,7 @@ func TestThreadDeletedWhileASearchIsAnswered(t *testing.T) {
 		r, _ := b.Start(t, t.Context(), servicetest.NewRun(mapping.NewID(), "graph", "hi"))
 		ids[r.ThreadID] = true
 	}
-	b.Again(t) // no state is in memory
+	b.Again(t) // clears the states in memory
 	list, _, err := b.SearchThreads(t.Context(), adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{Limit: 10}})
 	if err != nil {
 		t.Fatal(err)
@@ -81,11 +81,11 @@ func TestThreadDeletedWhileASearchIsAnswered(t *testing.T) {
 		clear(ids)
 	}
 	if len(found) != 1 {
-		t.Errorf("found %v, want the one that is left", found)
+		t.Errorf("found %v, want the remaining one", found)
 	}
 }
 
-// listsBeside lists threads while the newest run of each is taken away.
+// listsBeside lists threads while take removes the newest run of each.
 func listsBeside(t *testing.T, take func(b *bench, newest mapping.Run) error) {
 	t.Helper()
 	b := setup(t)
@@ -138,7 +138,7 @@ func listsBeside(t *testing.T, take func(b *bench, newest mapping.Run) error) {
 	wg.Wait()
 }
 
-// C9: a client that reads a thread while another replica rolls its runs back sees it as it was or as it is.
+// C9: a client that reads a thread during a rollback on another replica sees the state before or after it.
 func TestReadsBesideRollbacksOnAnotherReplica(t *testing.T) {
 	t.Parallel()
 	all := replicas(t, 2)

@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/service/servicetest"
 )
 
-// The log keeps by name which items an agent was told of, run by run, and of a run that was told of none nothing.
+// The log records for each run the names of the items passed to its agent, and nothing for a run without items.
 func TestWhatAgentsWereToldOfTheStoreIsKept(t *testing.T) {
 	t.Parallel()
 	b, _ := recalling(t, 4)
@@ -28,7 +28,7 @@ func TestWhatAgentsWereToldOfTheStoreIsKept(t *testing.T) {
 		}
 		r, _ = b.Start(t, t.Context(), servicetest.NewRun(r.ThreadID, agent, "tea"))
 		if again, err := b.ListRecalledItems(t.Context(), r.ThreadID, 10); err != nil || len(again) != 1 {
-			t.Errorf("%s, after a run that was told of nothing: %+v, %v", agent, again, err)
+			t.Errorf("%s, after a run without items: %+v, %v", agent, again, err)
 		}
 		b.keep(t, `{"t":"green tea"}`)
 	}

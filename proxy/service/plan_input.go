@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
-// readInput reads the input and refuses what no agent can be given.
+// readInput reads the input and refuses input that no agent can receive.
 func (p *runPlan) readInput(context.Context) (err error) {
 	if p.out.Run.Options.Resuming {
 		p.in = &rule.Input{}
@@ -39,13 +39,13 @@ func (p *runPlan) readInput(context.Context) (err error) {
 func (p *runPlan) checkMessages(input, further json.RawMessage) error {
 	var own json.RawMessage
 	if len(input) > 0 && input[0] == '{' {
-		own, _ = rawjson.Lookup(input, "messages") // what cannot be read is refused with the input
+		own, _ = rawjson.Lookup(input, "messages") // unreadable messages are refused with the input
 	}
 	return rule.CheckMessages(rawjson.CountElements(own)+rawjson.CountElements(further), p.cfg.Limits.Messages)
 }
 
-// parseInput parses the input. A single text is not read back from the message that was made of it: it may be long, and
-// the request keeps it until it is answered.
+// parseInput parses the input. A single text is not parsed back from the message created from it, since it may be long
+// and would be held until the request is answered.
 func (p *runPlan) parseInput() (err error) {
 	r := &p.out.Run
 	if p.task == nil || p.task.Words == "" {
@@ -57,7 +57,7 @@ func (p *runPlan) parseInput() (err error) {
 	return nil
 }
 
-// checkFiles refuses files that no agent can be given.
+// checkFiles refuses files that no agent can receive.
 func (p *runPlan) checkFiles() error {
 	if err := rule.CheckFileCount(len(p.in.Files)+rule.HeldAttachments(p.in.Messages), p.cfg.Limits.MaxFilesPerRequest); err != nil {
 		return err

@@ -11,7 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/webhook"
 )
 
-// readOptions turns the request's options into those of the run, and refuses by name what the agent cannot do.
+// readOptions converts the request's options to those of the run, and refuses by name those that the agent does not
+// support.
 func (p *runPlan) readOptions(ctx context.Context) error {
 	n := p.n
 	p.out.Run.Options = mapping.RunOptions{
@@ -29,7 +30,7 @@ func (p *runPlan) readOptions(ctx context.Context) error {
 	return nil
 }
 
-// retries returns the number of the request, or else that of the agent's configuration.
+// retries returns the number in the request, or that of the agent's configuration.
 func (p *runPlan) retries() int {
 	if p.n.RetriesSaid {
 		return p.n.Retries
@@ -37,7 +38,7 @@ func (p *runPlan) retries() int {
 	return p.agent.Config.Retries
 }
 
-// checkWebhook refuses a webhook that can never be called.
+// checkWebhook refuses a webhook that could never be called.
 func (p *runPlan) checkWebhook(context.Context) error {
 	if p.n.Webhook == "" {
 		return nil
@@ -93,7 +94,7 @@ func (p *runPlan) readGoto() error {
 	return nil
 }
 
-// readApproval turns the nodes before or after which a run is to stop into an approval mode if the agent has no nodes.
+// readApproval converts the nodes at which a run should stop to an approval mode if the agent has no nodes.
 func (p *runPlan) readApproval(context.Context) error {
 	o := &p.out.Run.Options
 	o.Approval = mapping.Approval(p.agent.Config.Approval)
@@ -116,13 +117,13 @@ func (p *runPlan) readApproval(context.Context) error {
 	return nil
 }
 
-// readCheckpoint accepts the head as it is and records an older checkpoint as a fork.
+// readCheckpoint ignores the head and records an older checkpoint as a fork.
 func (p *runPlan) readCheckpoint(ctx context.Context) error {
 	id := p.n.CheckpointID
 	if id == "" || id == p.thread.Head {
 		return nil
 	}
-	if p.out.Thread != nil { // it is made with the run
+	if p.out.Thread != nil { // the thread is created with the run
 		return mapping.Errorf(mapping.NotFound, mapping.CodeCheckpointNotFound, "There is no checkpoint %q: the run's thread is a new one.", id)
 	}
 	if _, err := p.s.store.States.At(ctx, p.out.Run.ThreadID, id); err != nil {
@@ -150,7 +151,7 @@ func (p *runPlan) refuseStrategy(format string, args ...any) error {
 }
 
 // checkConcurrent refuses a concurrent run if its agent's configuration does not allow it, or if it would move the head
-// that the other runs merge into.
+// into which the other runs merge.
 func (p *runPlan) checkConcurrent() error {
 	if !p.agent.Config.AllowConcurrent {
 		return p.refuseStrategy("multitask_strategy concurrent is off for agent %s (agents.%s.allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.",
@@ -163,7 +164,7 @@ func (p *runPlan) checkConcurrent() error {
 }
 
 // limitSteps sets the smallest of the limits of the request, its assistant and the agent's configuration. If that is
-// less than the request asks for, its recursion limit is reported as unsupported.
+// less than the request's recursion limit, the limit is reported as unsupported.
 func (p *runPlan) limitSteps(context.Context) error {
 	o := &p.out.Run.Options
 	configured, by := p.agent.Config.MaxSteps, mapping.LimitedByConfig
@@ -185,7 +186,7 @@ func (p *runPlan) limitSteps(context.Context) error {
 }
 
 // answerParent handles a call that a resumed parent graph repeats: the graph sends its node's input again, which a
-// stateful agent that waits for an answer ignores. For an opaque agent the call becomes an answer. Without an open
+// stateful agent waiting for an answer ignores. For an opaque agent the call becomes an answer. Without an open
 // question it is an ordinary run.
 func (p *runPlan) answerParent() error {
 	open := p.thread.Interrupts
@@ -211,7 +212,7 @@ func (p *runPlan) answerParent() error {
 	return nil
 }
 
-// sameQuestion compares ids of questions. As UUIDs they have dashes; in LangGraph they are 32 hexadecimal digits.
+// sameQuestion compares ids of questions. UUIDs have dashes, and LangGraph uses 32 hexadecimal digits.
 func sameQuestion(a, b string) bool {
 	plain := func(id string) string { return strings.ToLower(strings.ReplaceAll(id, "-", "")) }
 	return plain(a) == plain(b)

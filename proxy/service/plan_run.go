@@ -24,24 +24,24 @@ type runPlan struct {
 	s     *Service
 	cfg   *config.Config
 	agent *engine.Agent
-	// assistant is the agent itself, or what was made over it and is named.
+	// assistant is the named assistant over the agent, or the agent itself.
 	assistant *mapping.Assistant
 	traits    adapter.Traits
-	known     bool // the agent's dialect is known; else the agent is away and the run will report it
+	known     bool // the agent's dialect is known; otherwise the agent is unavailable and the run will report that
 	n         *adapter.RunRequest
-	asked     int // steps that the request itself allows (recursion_limit); 0 if it does not say
+	asked     int // limit of steps in the request (recursion_limit); 0 if there is none
 	now       time.Time
 	thread    mapping.Thread    // the existing one; zero if it is to be made
 	task      *stepping.TaskRun // set if a step of a task asks for the run
 	named     *namedTask        // set if the request names the task
 	in        *rule.Input       // zero if the run resumes another
-	memories  *memory.Recalled  // the result of recalled, which is read once
-	forgets   bool              // the agent is not told all items, which was reported already
+	memories  *memory.Recalled  // the result of recalled, which is computed once
+	forgets   bool              // some items do not reach the agent, which was already reported
 	out       *store.CreateRun
 }
 
 // planRun turns a request into a run that the engine can begin, or returns why it is refused. It writes nothing. It
-// takes the contents of n, which may be large: while the run is made and executed, only the run refers to them.
+// takes over the contents of n, which may be large, so that only the run refers to them.
 func (s *Service) planRun(ctx context.Context, n *adapter.RunRequest) (*engine.StartRequest, error) {
 	named, err := s.findNamedTask(ctx, n)
 	if err != nil {
@@ -90,7 +90,7 @@ func (p *runPlan) plan(ctx context.Context) (*engine.StartRequest, error) {
 	return o, nil
 }
 
-// findTraits finds out how the agent behaves. The traits stay zero if the agent is away; the run will report that.
+// findTraits determines the agent's traits. They remain zero if the agent is unavailable; the run will report that.
 func (p *runPlan) findTraits(ctx context.Context) {
 	if p.traits, p.known = p.agent.Known(); p.known {
 		return
@@ -100,7 +100,7 @@ func (p *runPlan) findTraits(ctx context.Context) {
 	p.known = err == nil
 }
 
-// layOut sets what every run has.
+// layOut sets the fields that every run has.
 func (p *runPlan) layOut(who mapping.Principal) {
 	p.out = &store.CreateRun{Run: mapping.Run{
 		Tenant: who.Tenant, Owner: who.ID, ID: mapping.NewID(), ThreadID: p.n.ThreadID, Agent: p.agent.Name,
@@ -112,8 +112,8 @@ func (p *runPlan) layOut(who mapping.Principal) {
 	}
 }
 
-// strategy returns that of the request, or else that of the agent's configuration, or else the default of the request's
-// flavour.
+// strategy returns the strategy of the request, of the agent's configuration, or the default of the request's flavour,
+// in this order.
 func (p *runPlan) strategy() mapping.Strategy {
 	switch set := p.agent.Config.Multitask; {
 	case p.n.Multitask != "":
@@ -124,7 +124,7 @@ func (p *runPlan) strategy() mapping.Strategy {
 	return p.s.dialects.Strategy(p.n.Flavour)
 }
 
-// setOrigin records the request that made the run, and the bridges that it passed.
+// setOrigin records the request that created the run, and the bridges that it passed through.
 func (p *runPlan) setOrigin(ctx context.Context) error {
 	o := &p.out.Run.Options
 	o.Hops, o.RequestID = mapping.HopsOf(ctx), mapping.RequestIDOf(ctx)
@@ -134,7 +134,7 @@ func (p *runPlan) setOrigin(ctx context.Context) error {
 	return nil
 }
 
-// setTask sets what the task says about the run. A run without a task begins its own, unless it resumes another
+// setTask sets the task's properties of the run. A run without a task begins a new one, unless it resumes another run
 // (resolveTask).
 func (p *runPlan) setTask(context.Context) error {
 	r := &p.out.Run
@@ -176,7 +176,7 @@ func (p *runPlan) describe(context.Context) error {
 }
 
 // releaseRequest drops the references to the request's values, so that its memory can be freed: the run has its own
-// copy. Values that are most of the request are not copied.
+// copy. Values that make up most of the request are not copied.
 func (p *runPlan) releaseRequest() {
 	p.n.Kwargs, p.n.Input, p.n.Messages, p.n.Command, p.n.Metadata, p.n.Config, p.n.Context = nil, nil, nil, nil, nil, nil, nil
 	o, size := &p.out.Run.Options, 0

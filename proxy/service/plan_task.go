@@ -85,7 +85,7 @@ func firstRun(list []mapping.Run) *mapping.Run {
 	return &mapping.Run{}
 }
 
-// askers returns the agent's runs that asked some of the questions, the last to ask first.
+// askers returns the agent's runs that asked some of the questions, the last one to ask first.
 func (p *runPlan) askers(ctx context.Context, questions []mapping.Interrupt) (list []mapping.Run, err error) {
 	for _, q := range slices.Backward(questions) {
 		known := func(r mapping.Run) bool { return r.ID == q.Run }
@@ -93,7 +93,7 @@ func (p *runPlan) askers(ctx context.Context, questions []mapping.Interrupt) (li
 			continue
 		}
 		r, err := p.s.store.Runs.Get(ctx, p.thread.ID, q.Run)
-		if err != nil && !notFound(err) { // not found: it was rolled back meanwhile
+		if err != nil && !notFound(err) { // not found: it was rolled back
 			return nil, err
 		}
 		if err == nil && r.Agent == p.out.Run.Agent {
@@ -103,14 +103,13 @@ func (p *runPlan) askers(ctx context.Context, questions []mapping.Interrupt) (li
 	return list, nil
 }
 
-// questionsOf returns the open questions that a run asked, and those whose run is not known because older versions made
-// them.
+// questionsOf returns the open questions of a run, including those without a known run, which older versions wrote.
 func (p *runPlan) questionsOf(r *mapping.Run) []mapping.Interrupt {
 	return slices.DeleteFunc(slices.Clone(p.thread.Interrupts), func(q mapping.Interrupt) bool { return q.Run != "" && q.Run != r.ID })
 }
 
-// checkOneAsker refuses an answer to questions of several runs, since no run could take it, and one that names no
-// question while several runs of the agent wait.
+// checkOneAsker refuses an answer to questions of several runs, since no run could accept it, and an answer without a
+// question's name if several runs of the agent wait.
 func (p *runPlan) checkOneAsker(ctx context.Context, own []mapping.Interrupt) error {
 	open, answer := p.thread.Interrupts, p.out.Run.Options.Resume
 	named := rule.Named(answer, open)
@@ -128,8 +127,8 @@ func (p *runPlan) checkOneAsker(ctx context.Context, own []mapping.Interrupt) er
 	return rule.OtherAskers(others, open)
 }
 
-// checkAwaited refuses an answer if the thread waits for none. A run that was stopped before or after a node waits,
-// although it has asked nothing; a cancelled run does not.
+// checkAwaited refuses an answer if the thread does not wait for one. A run that was stopped before or after a node
+// waits although it has no question; a cancelled run does not.
 func (p *runPlan) checkAwaited(ctx context.Context, last *mapping.Run, own []mapping.Interrupt) error {
 	open := p.thread.Interrupts
 	switch {
@@ -139,14 +138,14 @@ func (p *runPlan) checkAwaited(ctx context.Context, last *mapping.Run, own []map
 	case slices.ContainsFunc(own, func(q mapping.Interrupt) bool { return q.Run == last.ID }):
 		return nil
 	case len(own) > 0:
-		// It is not noted whose the question is: another agent's, maybe, which has worked on the thread since.
+		// It is not recorded whose question it is. It may be another agent's that has since worked on the thread.
 		if asked, err := p.endQuestions(ctx, last); err != nil || len(asked) == 0 || anyOf(own, asked) {
 			return err
 		}
 	case last.Status == mapping.RunInterrupted:
 		st, err := p.s.store.Runs.Standing(ctx, last.ThreadID, last.ID)
 		if notFound(err) {
-			break // it was rolled back meanwhile
+			break // it was rolled back
 		}
 		if o := st.Last.Head.Outcome; err != nil || o == nil || !o.Cancelled {
 			return err
@@ -158,7 +157,7 @@ func (p *runPlan) checkAwaited(ctx context.Context, last *mapping.Run, own []map
 // endQuestions returns the questions in the end event of a run.
 func (p *runPlan) endQuestions(ctx context.Context, r *mapping.Run) ([]mapping.Interrupt, error) {
 	st, err := p.s.store.Runs.Standing(ctx, r.ThreadID, r.ID)
-	if notFound(err) { // it was rolled back meanwhile
+	if notFound(err) { // it was rolled back
 		return nil, nil
 	}
 	if o := st.Last.Head.Outcome; err == nil && o != nil {
@@ -189,7 +188,7 @@ func (p *runPlan) checkAnswer() error {
 	return rule.CheckStepAnswer(o)
 }
 
-// answeredBy returns the open questions that an answer names by their ids, or all of them if it names none.
+// answeredBy returns the open questions named by id in an answer, or all of them if it names none.
 func answeredBy(answer json.RawMessage, open []mapping.Interrupt) []mapping.Interrupt {
 	if named := rule.Named(answer, open); len(named) > 0 {
 		return named
@@ -223,14 +222,14 @@ func (p *runPlan) resolveTask(ctx context.Context) error {
 	return nil
 }
 
-// answerTask lets the run answer the question of the task that it belongs to.
+// answerTask makes the run answer the question of its task.
 func (p *runPlan) answerTask() error {
 	p.out.Answers.Run = p.task.AskedBy.ID
 	p.setResumed(&p.task.AskedBy)
 	return p.checkAnswer()
 }
 
-// answerQuestion lets the run answer an open question of the thread, in the task that asked it.
+// answerQuestion makes the run answer an open question of the thread, in the task that asked it.
 func (p *runPlan) answerQuestion(ctx context.Context) error {
 	o := &p.out.Run.Options
 	o.Resume = rule.AnswerAsAsked(o.Resume, p.thread.Interrupts)
@@ -256,15 +255,15 @@ func (p *runPlan) answerQuestion(ctx context.Context) error {
 	return p.checkAnswer()
 }
 
-// setResumed records the trace of the run that is answered. The trace of the answer itself is that of its request.
+// setResumed records the trace of the answered run. The answer's own trace is that of its request.
 func (p *runPlan) setResumed(asked *mapping.Run) {
 	if at := asked.Place(); at.Parent != "" {
 		p.out.Run.Options.Resumes = &at
 	}
 }
 
-// dropQuestion makes a run that drops the open question: it is the last run of the task that asked. Without a question
-// the run does nothing. The agent is not called in either case, so no input is allowed.
+// dropQuestion plans a run that drops the open question, as the last run of the task that asked. Without a question the
+// run does nothing. The agent is not called in either case, so no input is allowed.
 func (p *runPlan) dropQuestion(ctx context.Context) error {
 	if len(p.in.Messages)+len(p.in.Files) > 0 {
 		return refuse("input is not supported together with command.goto %q, which ends the task without a step. Send the input in a run of its own.", rule.EndNode)
@@ -295,10 +294,10 @@ func (p *runPlan) beginTask() {
 	}
 }
 
-// messageAsAnswer makes an answer of an input that is sent while an opaque agent waits for one, since the chat box is
-// the only field on most pages. Words answer a question that the agent asks its user (agents.NAME.answer_by_message),
-// or any open question if the request has InputAnswers. A file without words is named. Without input, the run continues
-// after a stop that the client asked for, as in LangGraph.
+// messageAsAnswer turns an input into an answer if an opaque agent waits for one, since most chat pages have only one
+// input field. Text answers a question that the agent asks its user (agents.NAME.answer_by_message), or any open
+// question if the request has InputAnswers. A file without text is named. Without input, the run continues after a stop
+// requested by the client, as in LangGraph.
 func (p *runPlan) messageAsAnswer(ctx context.Context) error {
 	if !p.mayAnswer() {
 		return nil
@@ -308,7 +307,7 @@ func (p *runPlan) messageAsAnswer(ctx context.Context) error {
 		return err
 	}
 	open := p.questionsOf(last)
-	if asked, err := p.endQuestions(ctx, last); err != nil || !anyOf(open, asked) { // another agent did
+	if asked, err := p.endQuestions(ctx, last); err != nil || !anyOf(open, asked) { // another agent asked
 		return err
 	}
 	o := &p.out.Run.Options
@@ -323,16 +322,16 @@ func (p *runPlan) messageAsAnswer(ctx context.Context) error {
 	return nil
 }
 
-// mayAnswer reports whether an input may answer what is open on the thread: it is not for another state, for later, or
-// from a cron.
+// mayAnswer reports whether an input may answer an open question of the thread. It must not be for another state,
+// delayed, or from a cron.
 func (p *runPlan) mayAnswer() bool {
 	o := &p.out.Run.Options
 	return !p.traits.Exposes.ReportsState() && len(p.thread.Interrupts) > 0 && !o.Resuming && o.Goto == nil && p.task == nil &&
 		o.Checkpoint == "" && p.n.RunAfter == 0 && !p.n.ByClock
 }
 
-// passing returns the answer of a run without input: consent to continue if the client asked for the stop, and
-// otherwise null, which is refused.
+// passing returns the answer of a run without input: approval if the client requested the stop, and otherwise null,
+// which is refused.
 func passing(last *mapping.Run, open []mapping.Interrupt) json.RawMessage {
 	own := len(last.Options.InterruptBefore)+len(last.Options.InterruptAfter) > 0
 	if own && len(open) == 1 && !rule.IsAskUser(open[0]) {

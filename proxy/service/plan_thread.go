@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// resolveThread finds the run's thread, or lays out the one to be made.
+// resolveThread finds the run's thread, or prepares the one to create.
 func (p *runPlan) resolveThread(ctx context.Context) error {
 	r := &p.out.Run
 	if r.ThreadID != "" {
@@ -31,11 +31,11 @@ func (p *runPlan) resolveThread(ctx context.Context) error {
 	return nil
 }
 
-// unlessEnded is how long the thread of a stateless run stays if the run is removed before it ends. The end of a run
+// unlessEnded is how long the thread of a stateless run is kept if the run is removed before it ends. The end of a run
 // sets another time.
 const unlessEnded = time.Hour
 
-// existingThread finds the thread that the request names. It returns false if it is to be made.
+// existingThread finds the thread of the request. It returns false if the thread is to be created.
 func (p *runPlan) existingThread(ctx context.Context) (bool, error) {
 	t, err := p.s.store.Threads.Get(ctx, p.out.Run.ThreadID)
 	if err == nil {

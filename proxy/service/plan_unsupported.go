@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/memory"
 )
 
-// unsupportedFields reports the parts of the input that the agent will not receive as they were sent. The fields that
-// its protocol does not have are reported by readOptions.
+// unsupportedFields reports the parts of the input that the agent will not receive as they were sent. Fields missing
+// from the agent's protocol are reported by readOptions.
 func (p *runPlan) unsupportedFields(ctx context.Context) error {
 	o := &p.out.Run.Options
 	if o.Resuming && !o.ByMessage {
@@ -29,8 +29,8 @@ func (p *runPlan) unsupportedFields(ctx context.Context) error {
 	return err
 }
 
-// unsupportedInMessages reports what the messages of the input contain besides words and files. It skips the messages
-// if the agent receives all of it.
+// unsupportedInMessages reports what the messages of the input contain besides text and files. It skips the messages if
+// the agent receives all of that.
 func (p *runPlan) unsupportedInMessages() {
 	if len(p.unsupported(mapping.DetectedInMessages()...)) == 0 || p.handedOn() {
 		return
@@ -57,7 +57,7 @@ func (p *runPlan) handedOn() bool {
 	return p.task != nil && p.in.Other == nil && len(p.unsupported(mapping.CapTaskExtra)) == 0
 }
 
-// addUnsupported reports parts that the agent does not receive, or not as intended, in the words of the client's
+// addUnsupported reports parts that the agent does not receive, or not as intended, with the names of the client's
 // dialect.
 func (p *runPlan) addUnsupported(meant ...mapping.Capability) {
 	o := &p.out.Run.Options
@@ -68,8 +68,8 @@ func (p *runPlan) unsupported(meant ...mapping.Capability) []mapping.Loss {
 	return p.s.dialects.UnsupportedCapabilities(p.n.Flavour, meant, p.traits.Capabilities)
 }
 
-// cuts reports whether messages before the request do not fit into the prompt or are kept from the agent, because of
-// its memory.history or because the request only gives consent.
+// cuts reports whether earlier messages do not fit into the prompt or are withheld from the agent, because of its
+// memory.history or because the request only gives approval.
 func (p *runPlan) cuts(ctx context.Context) (bool, error) {
 	cfg := &p.agent.Config.Memory
 	t := rule.Telling{Mode: rule.Transcript(cfg.History), Current: p.in.Text, Say: sayLong}
@@ -94,7 +94,7 @@ func (p *runPlan) cuts(ctx context.Context) (bool, error) {
 // overBudget reports whether the prompt is longer than the agent's memory.max_bytes.
 func (p *runPlan) overBudget(ctx context.Context, t rule.Telling) (bool, error) {
 	cfg := &p.agent.Config.Memory
-	if p.out.Run.Options.ByMessage { // an answer is told in words, without memory
+	if p.out.Run.Options.ByMessage { // an answer is sent as text, without memory
 		_, cut := t.Prompt(int(cfg.MaxBytes))
 		return cut.Messages, nil
 	}
@@ -117,7 +117,7 @@ func (p *runPlan) overBudget(ctx context.Context, t rule.Telling) (bool, error) 
 	return dropped, nil
 }
 
-// consents reports whether a message only lets the agent continue. Then the agent receives no words.
+// consents reports whether a message only lets the agent continue. The agent then receives no text.
 func (p *runPlan) consents() bool {
 	o := &p.out.Run.Options
 	if !o.ByMessage {
@@ -127,8 +127,8 @@ func (p *runPlan) consents() bool {
 	return err == nil && a.Continue
 }
 
-// otherMessages are the messages besides the request: those that the client sent, and those for the agent. A new task
-// also gets the messages of the thread; an agent that has asked knows them.
+// otherMessages are the messages besides the request: those sent by the client and those for the agent. A new task also
+// gets the messages of the thread; an agent that has asked a question already knows them.
 type otherMessages struct{ sent, told []json.RawMessage }
 
 func (p *runPlan) besideRequest(ctx context.Context) (list otherMessages, err error) {
@@ -179,7 +179,7 @@ func (p *runPlan) checkMemory(ctx context.Context) error {
 	return err
 }
 
-// crowded reports whether the request leaves no room for all items in the prompt.
+// crowded reports whether the request leaves too little room in the prompt for all items.
 func (p *runPlan) crowded(recalled memory.Recalled) bool {
 	cfg := &p.agent.Config.Memory
 	if p.traits.Exposes.ReportsState() || cfg.Mode != "prompt" {
@@ -189,7 +189,7 @@ func (p *runPlan) crowded(recalled memory.Recalled) bool {
 	return cut.Notes
 }
 
-// recalled returns the items of the long-term store that the agent would receive now. They are read once for a request
+// recalled returns the items of the long-term store that the agent would receive now. They are read once per request
 // and passed on to a run that starts at once.
 func (p *runPlan) recalled(ctx context.Context) (memory.Recalled, error) {
 	if p.memories == nil {
@@ -216,7 +216,7 @@ func (p *runPlan) recall(ctx context.Context) (memory.Recalled, error) {
 	return p.s.engine.Recall(ctx, p.agent, &p.out.Run, metadata, p.in.Text)
 }
 
-// merged returns the messages before the request, of the thread and the input.
+// merged returns the messages of the thread and the input that precede the request.
 func (p *runPlan) merged(fold *state.Fold) ([]json.RawMessage, error) {
 	after, err := fold.Reduce(p.in.Delta())
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
-// asked counts the searches by meaning: each asks for the vector of its words.
+// asked counts searches by meaning: each requests one vector.
 type asked struct{ atomic.Int64 }
 
 func (a *asked) Query(context.Context, string) ([]float32, error) {
@@ -25,7 +25,7 @@ func (a *asked) Documents(_ context.Context, texts []string) (vectors [][]float3
 	return make([][]float32, len(texts)), nil, nil
 }
 
-// recalling is a bridge whose agents are told of one item of the store, and so many runs each at a time.
+// recalling is a bridge whose agents receive one item of the store, with a limit of concurrent runs each.
 func recalling(t *testing.T, atATime int) (b *bench, searches *asked) {
 	t.Helper()
 	b, searches = setup(t, func(c *config.Config) {
@@ -40,7 +40,7 @@ func recalling(t *testing.T, atATime int) (b *bench, searches *asked) {
 	return b, searches
 }
 
-// keep writes the one item that there is.
+// keep writes the only item.
 func (b *bench) keep(t *testing.T, value string) {
 	t.Helper()
 	if err := b.PutItem(t.Context(), adapter.PutItem{Namespace: []string{"n"}, Key: "k", Value: raw(value)}); err != nil {
@@ -48,7 +48,7 @@ func (b *bench) keep(t *testing.T, value string) {
 	}
 }
 
-// told passes on what an agent is told of the store, and does as rest says.
+// told records the items passed to an agent and continues with rest.
 func told(to chan<- string, rest func(context.Context, adapter.Assignment, servicetest.Yielder)) func(context.Context, adapter.Assignment, servicetest.Yielder) {
 	return func(ctx context.Context, a adapter.Assignment, yield servicetest.Yielder) {
 		said := a.Task.Prompt
@@ -60,7 +60,7 @@ func told(to chan<- string, rest func(context.Context, adapter.Assignment, servi
 	}
 }
 
-// The search of a request is the one that its run tells the agent of, by each way to make one.
+// The agent receives the result of its request's own search, for every way to create a run.
 func TestARunThatStartsAtOnceIsToldWhatItsRequestFound(t *testing.T) {
 	t.Parallel()
 	b, searches := recalling(t, 4)
@@ -76,12 +76,12 @@ func TestARunThatStartsAtOnceIsToldWhatItsRequestFound(t *testing.T) {
 		searches.Store(0)
 		start()
 		if got, n := <-tells, searches.Load(); n != 1 || !strings.Contains(got, "green tea") {
-			t.Errorf("%s is told %q, by %d searches", name, got, n)
+			t.Errorf("%s receives %q with %d searches", name, got, n)
 		}
 	}
 }
 
-// A run that had to wait tells what is there when it starts.
+// A run that had to wait receives the items that exist when it starts.
 func TestARunThatWaitedIsToldWhatIsThereByThen(t *testing.T) {
 	t.Parallel()
 	b, searches := recalling(t, 1)
@@ -102,6 +102,6 @@ func TestARunThatWaitedIsToldWhatIsThereByThen(t *testing.T) {
 	close(goOn)
 	b.Wait(t, t.Context(), waits.Run)
 	if got, n := <-tells, searches.Load(); n != 2 || !strings.Contains(got, "black tea") {
-		t.Errorf("told %q, by %d searches", got, n)
+		t.Errorf("received %q with %d searches", got, n)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// A request that makes something does so once under an Idempotency-Key, however often it comes, and also when several
-// come at once. Another request under the key is refused, and one that comes without makes another thing.
+// A request with an Idempotency-Key creates its object only once, also if several arrive concurrently. A different
+// request with the key is refused, and one without a key creates another object.
 func TestARepeatedRequestMakesOneThing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -25,7 +25,7 @@ func TestARepeatedRequestMakesOneThing(t *testing.T) {
 	for what, make := range map[string]func(ctx context.Context, key string, another bool) (string, error){
 		"copy": func(ctx context.Context, key string, another bool) (string, error) {
 			if another {
-				return "", nil // a request is bound to its thread by its route
+				return "", nil // the route binds a request to its thread
 			}
 			th, err := b.CopyThread(ctx, thread, key)
 			return th.ID, err
@@ -82,7 +82,7 @@ func TestARepeatedRequestMakesOneThing(t *testing.T) {
 		}
 	}
 	points, err := b.Store.States.Checkpoints(t.Context(), other.ID, store.CheckpointQuery{})
-	if err != nil || len(points) != 2 { // one with a key, one without
+	if err != nil || len(points) != 2 { // one with a key and one without
 		t.Errorf("%d checkpoints were made: %v", len(points), err)
 	}
 }

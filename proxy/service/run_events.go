@@ -20,7 +20,7 @@ func (s *Service) RunEvents(ctx context.Context, ref adapter.RunRef, after adapt
 	}
 }
 
-// runEntries returns the entries that are to be read.
+// runEntries returns the entries to read.
 func (s *Service) runEntries(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) (iter.Seq2[*state.Entry, error], error) {
 	r, err := s.loggedRun(ctx, ref)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Service) runEntries(ctx context.Context, ref adapter.RunRef, after adap
 	return s.log.Follow(ctx, r, seq, idle), err
 }
 
-// loggedRun returns the run to be read. A run whose buffer is in memory costs no query.
+// loggedRun returns the run to read. If its buffer is in memory, no query is needed.
 func (s *Service) loggedRun(ctx context.Context, ref adapter.RunRef) (*mapping.Run, error) {
 	r, ok := s.log.Lookup(ref.RunID)
 	p := mapping.PrincipalOf(ctx)
@@ -62,7 +62,7 @@ func (s *Service) runPosition(ctx context.Context, r *mapping.Run, c adapter.Cur
 	return c.Seq - 1, nil
 }
 
-// seqOfCheckpoint returns the Seq of the event that made a checkpoint; 0 if it is not the run's.
+// seqOfCheckpoint returns the Seq of the event that created a checkpoint, or 0 if it belongs to another run.
 func (s *Service) seqOfCheckpoint(ctx context.Context, r *mapping.Run, checkpoint string) (int64, error) {
 	c, err := s.store.States.Checkpoint(ctx, r.ThreadID, checkpoint)
 	switch {

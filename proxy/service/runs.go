@@ -55,8 +55,8 @@ func (s *Service) FindRepeatedRun(ctx context.Context, n *adapter.RunRequest) (*
 	return s.repeatedRun(ctx, n.IdempotencyKey, keyOfRun(ctx, n))
 }
 
-// planUnlessRepeated plans a run, or returns the run that the same request has made earlier. It takes the contents of
-// n: see planRun.
+// planUnlessRepeated plans a run, or returns the run that an identical request created earlier. It takes over the
+// contents of n: see planRun.
 func (s *Service) planUnlessRepeated(ctx context.Context, n *adapter.RunRequest) (_ *engine.StartRequest, earlier *adapter.Started, err error) {
 	key, sent := keyOfRun(ctx, n), n.IdempotencyKey
 	if earlier, err = s.repeatedRun(ctx, sent, key); earlier != nil || err != nil {
@@ -64,8 +64,7 @@ func (s *Service) planUnlessRepeated(ctx context.Context, n *adapter.RunRequest)
 	}
 	start, err := s.planRun(ctx, n)
 	if err != nil {
-		// The same request may have been served in between. Then the question that it answers, or its thread, may be
-		// gone.
+		// An identical request may have been served in between. Its question or its thread may then be gone.
 		if earlier, failed := s.repeatedRun(ctx, sent, key); earlier != nil && failed == nil {
 			return nil, earlier, nil
 		}
@@ -75,8 +74,8 @@ func (s *Service) planUnlessRepeated(ctx context.Context, n *adapter.RunRequest)
 	return start, nil, nil
 }
 
-// repeatedRun returns the run that the same request has made before, or nil. It is called before anything is refused,
-// since the thread may be busy with that very run.
+// repeatedRun returns the run that an identical request created earlier, or nil. It is called before any check, since
+// the thread may be busy with that very run.
 func (s *Service) repeatedRun(ctx context.Context, sent string, key store.IdempotencyKey) (*adapter.Started, error) {
 	if err := store.CheckIdempotencyKey(sent); err != nil {
 		return nil, err
@@ -87,7 +86,7 @@ func (s *Service) repeatedRun(ctx context.Context, sent string, key store.Idempo
 	}
 	r, err := s.store.Runs.Get(ctx, "", made)
 	if notFound(err) && mapping.PrincipalOf(ctx).Limited() {
-		return nil, nil // maybe another agent's: the request is refused for what it asks for
+		return nil, nil // it may belong to another agent; the request is then checked as usual
 	}
 	if err != nil {
 		return nil, err

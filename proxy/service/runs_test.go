@@ -172,7 +172,7 @@ func TestIdempotentRuns(t *testing.T) {
 	}
 }
 
-// TestLossesHaveTheNamesOfTheClientsDialect: that of its field, or where it has none that of the meaning.
+// Losses have the field names of the client's dialect, or else the name of the capability.
 func TestLossesHaveTheNamesOfTheClientsDialect(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -199,7 +199,7 @@ func TestLossesHaveTheNamesOfTheClientsDialect(t *testing.T) {
 	}
 	b.Wait(t, t.Context(), started.Run)
 	if got := mapping.LossHeader(started.Losses); got != "links;approximated, remarks;dropped" {
-		t.Errorf("messages for a graph that takes names and no metadata: losses %q", got)
+		t.Errorf("messages for a graph that accepts names but no metadata: losses %q", got)
 	}
 }
 
@@ -253,10 +253,10 @@ func TestAgents(t *testing.T) {
 	}
 	only := mapping.WithPrincipal(t.Context(), mapping.Principal{ID: "k", Agents: []string{"graph"}})
 	if _, err := b.GetAssistant(only, "legacy"); class(err) != mapping.NotFound || strings.Contains(err.Error(), "Known agents: graph, legacy") {
-		t.Errorf("an agent that is not allowed: %v", err)
+		t.Errorf("a forbidden agent: %v", err)
 	}
 	if _, total, err := b.SearchAssistants(only, adapter.AgentQuery{Limit: 10}); err != nil || total != 1 {
-		t.Errorf("%d agents are shown, %v", total, err)
+		t.Errorf("%d agents shown, %v", total, err)
 	}
 	if _, err := b.StartRun(only, new(servicetest.NewRun(mapping.NewID(), "legacy", "hi"))); class(err) != mapping.NotFound {
 		t.Errorf("a run of it: %v", err)
@@ -294,7 +294,7 @@ func TestAFullQueueIsTheCallersToKnow(t *testing.T) {
 	}
 }
 
-// C14: a batch that is refused for one of its runs executes none, and makes none twice when it is sent again.
+// C14: if one run of a batch is refused, none is executed, and repeating the batch creates none twice.
 func TestARefusedBatchExecutesNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config.Config) {
@@ -352,7 +352,7 @@ func TestARefusedBatchExecutesNothing(t *testing.T) {
 	}
 }
 
-// P B17: where to go on is the affair of an agent that has nodes.
+// P B17: an agent with nodes decides where to continue.
 func TestGotoIsPassedToAGraph(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -27,7 +27,7 @@ type Service struct {
 	updater  *stateupdate.Updater
 
 	agentIDs atomic.Pointer[agentIDs] // agentsByID
-	facts    factAnswers              // what agents have answered about themselves
+	facts    factAnswers              // agents' answers about themselves
 }
 
 var _ adapter.Service = (*Service)(nil)

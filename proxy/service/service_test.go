@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { adaptertest.Main(m, blank.Drop) }
 
-// bench is a bridge without faces, with what the tests of this package ask of it.
+// bench is a bridge without faces, with the helpers of this package's tests.
 type bench struct{ *servicetest.Bench }
 
 func setup(t *testing.T, change ...func(*config.Config)) *bench {

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// firstStates are read together before it is known how large they are.
+	// firstStates are read in the first batch, before their size is known.
 	firstStates = 4
-	// heldStates is about how many bytes of states a history holds at a time. To read some costs up to two states
-	// besides, so that a few should be read together.
+	// heldStates is the approximate number of bytes of states that a history holds at a time. Each batch costs up to
+	// two additional states, so reading several together is cheaper.
 	heldStates = 2 << 20
 	mostStates = 64
 )
 
-// StateHistory reads some states at a time, as many as are about heldStates long.
+// StateHistory reads states in batches of about heldStates bytes.
 func (s *Service) StateHistory(ctx context.Context, threadID string, q adapter.HistoryQuery) iter.Seq2[adapter.ThreadState, error] {
 	return func(yield func(adapter.ThreadState, error) bool) {
 		t, err := s.store.Threads.Get(ctx, threadID)
@@ -41,17 +41,17 @@ func (s *Service) StateHistory(ctx context.Context, threadID string, q adapter.H
 	}
 }
 
-// history is a reading of a thread's checkpoints, newest first.
+// history reads a thread's checkpoints, newest first.
 type history struct {
 	s      *Service
 	thread mapping.Thread
 	query  adapter.HistoryQuery
-	left   []mapping.Checkpoint // to be read
+	left   []mapping.Checkpoint // still to be read
 	read   int
-	last   int64 // the number of the last one read; 0: none was
-	some   int   // how many to read at a time
+	last   int64 // number of the last one read; 0 if there is none
+	some   int   // batch size
 	tries  int
-	tasks  *agentTasks // nil: they are not asked for
+	tasks  *agentTasks // nil if not requested
 }
 
 func (h *history) all(ctx context.Context) iter.Seq2[adapter.ThreadState, error] {
@@ -84,7 +84,7 @@ func (h *history) all(ctx context.Context) iter.Seq2[adapter.ThreadState, error]
 	}
 }
 
-// list finds the checkpoints that are still to be read.
+// list finds the checkpoints still to be read.
 func (h *history) list(ctx context.Context) error {
 	q := h.query
 	list, err := h.s.store.States.Checkpoints(ctx, h.thread.ID, store.CheckpointQuery{Before: q.Before, At: q.At, Metadata: q.Metadata, Limit: q.Limit})
@@ -97,8 +97,8 @@ func (h *history) list(ctx context.Context) error {
 	return err
 }
 
-// next reads some states. If a checkpoint is gone because its run was rolled back or deleted, the rest is
-// listed again.
+// next reads a batch of states. If a checkpoint is missing because its run was rolled back or deleted, it lists the
+// rest again.
 func (h *history) next(ctx context.Context) ([]mapping.Checkpoint, []*state.Fold, error) {
 	page := h.left[:min(h.some, len(h.left))]
 	folds, err := h.s.readFolds(ctx, h.thread.ID, page)
@@ -118,7 +118,7 @@ func (h *history) next(ctx context.Context) ([]mapping.Checkpoint, []*state.Fold
 	return page, folds, nil
 }
 
-// readFolds reads the states of a page of checkpoints, newest first, sharing what they share.
+// readFolds reads the states of a page of checkpoints, newest first. They share common parts.
 func (s *Service) readFolds(ctx context.Context, threadID string, list []mapping.Checkpoint) ([]*state.Fold, error) {
 	ids := make([]string, len(list))
 	for i, c := range list {

@@ -19,7 +19,7 @@ func (s *Service) GetState(ctx context.Context, threadID, checkpointID string) (
 	return st, err
 }
 
-// readState reads a thread and its state at a checkpoint; "" is the head.
+// readState reads a thread and its state at a checkpoint; "" means the head.
 func (s *Service) readState(ctx context.Context, threadID, checkpointID string) (t mapping.Thread, c mapping.Checkpoint, st adapter.ThreadState, err error) {
 	var fold *state.Fold
 	for try := 1; ; try++ {
@@ -29,15 +29,15 @@ func (s *Service) readState(ctx context.Context, threadID, checkpointID string) 
 		if fold, c, err = s.log.State(ctx, threadID, checkpointID); err != nil {
 			return t, c, st, err
 		}
-		if checkpointID != "" || c.ID == t.Head || try == headRetries { // else the head moved in between
+		if checkpointID != "" || c.ID == t.Head || try == headRetries { // otherwise the head moved in between
 			st, err = s.threadState(ctx, t, c, fold)
 			return t, c, st, err
 		}
 	}
 }
 
-// threadState returns the state at a checkpoint. That of the head also has the open questions of the thread, or the
-// fault of its last run.
+// threadState returns the state at a checkpoint. The state at the head also has the open questions of the thread, or
+// the fault of its last run.
 func (s *Service) threadState(ctx context.Context, t mapping.Thread, c mapping.Checkpoint, fold *state.Fold) (adapter.ThreadState, error) {
 	out := adapter.ThreadState{ThreadID: t.ID, Values: fold.JSON(), Next: []string{}, Tasks: json.RawMessage(`[]`), Metadata: json.RawMessage(`{}`)}
 	if c.ID == "" {
@@ -72,15 +72,15 @@ func (s *Service) threadState(ctx context.Context, t mapping.Thread, c mapping.C
 	return out, nil
 }
 
-// askedElsewhere reports whether a state does not show which node asks each question, because it was made by another
-// agent's run that has ended or asked a question of its own.
+// askedElsewhere reports whether a state does not show which nodes asked the questions, because it was created by
+// another agent's run that has ended or asked its own question.
 func askedElsewhere(open []mapping.Interrupt, c mapping.Checkpoint) bool {
 	return len(open) > 0 && len(c.Next) == 0 || slices.ContainsFunc(open, func(q mapping.Interrupt) bool {
 		return q.Run != "" && c.RunID != "" && q.Run != c.RunID
 	})
 }
 
-// askingNodes returns the nodes that ask the open questions, one for each of rule.StateTasks. Agents that show no nodes
+// askingNodes returns the nodes that asked the open questions, one for each of rule.StateTasks. Agents without nodes
 // share one.
 func (s *Service) askingNodes(ctx context.Context, t mapping.Thread) (nodes []string, err error) {
 	asked := map[string]bool{}
@@ -110,7 +110,7 @@ func (s *Service) lastFault(ctx context.Context, threadID string) (*mapping.Faul
 	return last[0].Fault, nil
 }
 
-// foldOn folds a state that has only the changes since the one before (Continues), or one that stands alone.
+// foldOn folds a state that contains only the changes since the previous one (Continues), or a complete one.
 func foldOn(before *state.Fold, st store.State) (*state.Fold, error) {
 	if !st.Continues {
 		return eventlog.FoldState(st)
@@ -137,7 +137,7 @@ func (s *Service) UpdateState(ctx context.Context, threadID string, u adapter.St
 	return made, err
 }
 
-// repeatedUpdate finds the checkpoint that the same request has made before.
+// repeatedUpdate returns the checkpoint that an earlier, identical request created.
 func (s *Service) repeatedUpdate(ctx context.Context, threadID string, key store.IdempotencyKey) (made mapping.Checkpoint, ok bool, err error) {
 	id, ok, err := s.store.Requests.Remembered(ctx, key)
 	if err == nil && ok {

@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// updates are a thread's states of about a megabyte, and what changes them.
+// updates are states of about a megabyte, each with a way to change it.
 var updates = map[string]struct {
 	first  string
 	update func(n int) string
@@ -43,9 +43,9 @@ var manyMessages = func() string {
 	return strings.Join(list, ",")
 }()
 
-// Updates of a state cost what they change: the hundredth as much as the tenth, counted in what is allocated, with the
-// states in memory and without. Nor does reading one take more than about two states.
-func TestStateUpdateCostsTheSameHoweverManyCameBefore(t *testing.T) { // not parallel: it counts what is allocated
+// The cost of an update depends on its size: the hundredth costs as much as the tenth, measured in allocations, with
+// the states in memory and without. Reading a state costs at most about two states.
+func TestStateUpdateCostsTheSameHoweverManyCameBefore(t *testing.T) { // not parallel: it counts allocations
 	for name, u := range updates {
 		for _, warm := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/warm %t", name, warm), func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestStateUpdateCostsTheSameHoweverManyCameBefore(t *testing.T) { // not par
 				}
 				most := early*5/4 + 64<<10
 				late := c.usual(t)
-				for range 2 { // what grew stays above; what a collection emptied does not
+				for range 2 { // a real increase is seen twice, the effect of a collection only once
 					if late > most {
 						late = min(late, c.usual(t))
 					}
@@ -71,18 +71,18 @@ func TestStateUpdateCostsTheSameHoweverManyCameBefore(t *testing.T) { // not par
 	}
 }
 
-// costs are those of the updates of a thread, one after the other.
+// costs measures the successive updates of a thread.
 type costs struct {
 	*bench
 	thread string
 	update func(n int) string
 	warm   bool
-	n      int // of the next update
+	n      int // number of the next update
 }
 
-// usual is what eight updates allocate on the average, without the two dearest. Rows are read into buffers of the
-// database's client, of two megabytes for a state of one. They come from a pool, and are allocated anew now and then:
-// after a collection, and where a connection was closed with one, or another processor has it.
+// usual returns the average allocation of eight updates without the two most expensive ones. Rows are read into buffers
+// of the database's client, of two megabytes for a state of one. They come from a pool and are occasionally allocated
+// again: after a collection, or if a connection was closed or another processor has the buffer.
 func (c *costs) usual(t *testing.T) (bytes uint64) {
 	t.Helper()
 	var each []uint64
@@ -101,7 +101,7 @@ func (c *costs) usual(t *testing.T) (bytes uint64) {
 	return bytes / 6
 }
 
-// one makes the next update, and returns how many bytes it allocated.
+// one makes the next update and returns how many bytes it allocated.
 func (c *costs) one(t *testing.T) uint64 {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -126,7 +126,7 @@ func (b *bench) threadWith(t *testing.T, values string) string {
 	return th.ID
 }
 
-// readsLittle fails where a thread's state stands on more than about two states.
+// readsLittle fails if reading a thread's state costs more than about two states.
 func (b *bench) readsLittle(t *testing.T, thread string) {
 	t.Helper()
 	s, err := b.Store.States.At(context.Background(), thread, "")
@@ -142,7 +142,8 @@ func (b *bench) readsLittle(t *testing.T, thread string) {
 	}
 }
 
-// A history of state updates is kept as one of runs is: no checkpoint stands on more differences than are read quickly.
+// The history of state updates has snapshots like that of runs: no checkpoint has more differences than can be read
+// quickly.
 func TestStatesThatAreUpdatedOftenAreKeptWholeNowAndThen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -159,7 +160,7 @@ func TestStatesThatAreUpdatedOftenAreKeptWholeNowAndThen(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(s.Events) > store.RowsBetween(0) {
-			t.Fatalf("update %d stands on %d rows", n, len(s.Events))
+			t.Fatalf("update %d is folded from %d rows", n, len(s.Events))
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/service/servicetest"
 )
 
-// A checkpoint's source is the agent's own word, and may hold any character.
+// A checkpoint's source comes from the agent and may contain any character.
 func TestStateWhoseSourceHasAnyCharacter(t *testing.T) {
 	t.Parallel()
 	const source = "loop\x01\x7f\u2028\"\\"

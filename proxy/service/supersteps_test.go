@@ -103,7 +103,7 @@ func TestSuperstepsAreMadeByTheGraph(t *testing.T) {
 					t.Fatalf("got %v, want %s", err, c.code)
 				}
 				if _, err := b.GetThread(t.Context(), n.ID); mapping.Classify(err).Class != mapping.NotFound {
-					t.Errorf("the thread was made: %v", err)
+					t.Errorf("the thread was created: %v", err)
 				}
 				return
 			}

@@ -50,7 +50,7 @@ func (s *Service) CreateTask(ctx context.Context, n adapter.TaskRequest) (mappin
 	return t, err
 }
 
-// taskThread returns the thread of a task that has its own: it has the same id, and metadata that name the task.
+// taskThread returns the thread of a task that has its own. It has the task's id, and metadata with that id.
 func taskThread(t mapping.Task) mapping.Thread {
 	meta := rule.MadeForTask(t.Agent, mapping.AssistantID(t.Agent), t.ID)
 	return mapping.Thread{
@@ -112,8 +112,8 @@ func (s *Service) ExecuteStep(ctx context.Context, ref adapter.TaskRef, req adap
 	return s.stepper.Step(ctx, task, agent, ref.Flavour, req)
 }
 
-// findTask reads a task. One of another agent or topic does not exist. If other processes may hand out steps of the
-// same tasks, the task in memory may be outdated.
+// findTask reads a task. A task of another agent or topic counts as missing. If other processes may hand out steps of
+// the same tasks, the task in memory may be outdated and is not used.
 func (s *Service) findTask(ctx context.Context, ref adapter.TaskRef) (mapping.Task, *engine.Agent, error) {
 	agent, err := s.findAgent(ctx, ref.Agent)
 	if err != nil {

@@ -30,13 +30,13 @@ func TestTasksOfAnotherAgentDoNotExist(t *testing.T) {
 	}
 }
 
-// A task is ready in memory before it has a run: it goes with its thread.
+// A task without runs is in memory. It is deleted with its thread.
 func TestATaskWithoutARunGoesWithItsThread(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := t.Context()
 	_, before := b.Task(t, ctx, "legacy", "hello")
-	b.Step(t, ctx, before, nil) // the agent is known from here on
+	b.Step(t, ctx, before, nil) // connects the agent
 	task, ref := b.Task(t, ctx, "legacy", "hello")
 	if _, _, err := b.ListSteps(ctx, ref, adapter.Page{Number: 1, Size: 10}); err != nil {
 		t.Fatal(err)

@@ -30,13 +30,13 @@ func (s *Service) ThreadPosition(ctx context.Context, threadID string, c adapter
 	if err != nil || c.Start || c.K < 0 {
 		return c, err
 	}
-	if r.Orphaned { // it is told with other frames, as history without a run
+	if r.Orphaned { // its frames differ now, as history without a run
 		return c, notKept(threadID, c.Seq)
 	}
 	return c, s.checkKept(ctx, threadID, c.Seq)
 }
 
-// misses reports whether a reader after a position would miss events of runs that are no longer kept.
+// misses reports whether a reader that starts at a position would miss events of runs that are no longer kept.
 func misses(r store.Replay, c adapter.Cursor) bool {
 	if c.Start {
 		return r.Floor > 0
@@ -44,7 +44,7 @@ func misses(r store.Replay, c adapter.Cursor) bool {
 	return c.Seq < r.Floor || c.Seq == r.Floor && c.K >= 0 && r.Floor > 0
 }
 
-// checkKept refuses a position whose event is gone.
+// checkKept refuses a position whose event was removed.
 func (s *Service) checkKept(ctx context.Context, threadID string, seq int64) error {
 	evs, err := s.store.Events.List(ctx, threadID, "", seq-1, 1)
 	if err == nil && (len(evs) == 0 || evs[0].Seq != seq) {
@@ -74,7 +74,7 @@ func (s *Service) AwaitThread(ctx context.Context, threadID string) error {
 func (s *Service) ThreadEvents(ctx context.Context, threadID string, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
 	seq := after.Seq
 	if after.K >= 0 {
-		seq-- // the event may hold further frames
+		seq-- // the event may have further frames
 	}
 	return s.log.FollowThread(ctx, threadID, max(seq, 0), idle)
 }

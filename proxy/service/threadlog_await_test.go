@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// A thread is heard of as soon as it is made, whatever makes it: the clock stands still meanwhile.
+// A new thread is announced at once, however it is created: the clock stands still.
 func TestAThreadIsHeardOfAtOnce(t *testing.T) {
 	t.Parallel()
 	run := func(w *clockwork, t *testing.T, id string, after time.Duration) error {
@@ -39,7 +39,7 @@ func TestAThreadIsHeardOfAtOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 				if err := <-there; err != nil || time.Since(began) > 0 {
-					t.Errorf("it was heard of after %s: %v", time.Since(began), err)
+					t.Errorf("it was announced after %s: %v", time.Since(began), err)
 				}
 			})
 		})

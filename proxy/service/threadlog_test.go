@@ -14,8 +14,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/service/servicetest"
 )
 
-// A client that follows a thread on which nothing happens hears at once of a run, of an update and of the end: the
-// clock stands still meanwhile.
+// A client that follows an idle thread is notified at once of a run, an update and the end: the clock stands still.
 func TestThreadIsFollowedAtOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {
@@ -73,7 +72,7 @@ func TestThreadIsFollowedAtOnce(t *testing.T) {
 	})
 }
 
-// talking is a run of a graph that says many tokens before its one step.
+// talking is a run of a graph with many tokens before its only step.
 func talking(tokens int) func(context.Context, adapter.Assignment, servicetest.Yielder) {
 	return func(ctx context.Context, t adapter.Assignment, yield servicetest.Yielder) {
 		for range tokens {
@@ -85,7 +84,7 @@ func talking(tokens int) func(context.Context, adapter.Assignment, servicetest.Y
 	}
 }
 
-// longThread has runs of 1,000 tokens each, and says with which number each ended.
+// longThread creates a thread with runs of 1,000 tokens each, and returns the last number of each run.
 func longThread(t *testing.T, b *bench) (thread string, ends []int64) {
 	t.Helper()
 	b.Graph.Does(talking(1000))
@@ -101,7 +100,7 @@ func longThread(t *testing.T, b *bench) (thread string, ends []int64) {
 	return thread, ends
 }
 
-// present reads what a thread has after a cursor by now.
+// present reads the current events of a thread after a cursor.
 func present(t *testing.T, b *bench, thread string, from adapter.Cursor) (seqs []int64) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -121,8 +120,8 @@ func present(t *testing.T, b *bench, thread string, from adapter.Cursor) (seqs [
 	return seqs
 }
 
-// A reader that begins late on a thread of thousands of events reads the run that was at work there and what comes
-// after it, and knows the checkpoints before it.
+// A reader that starts late on a thread of thousands of events reads the run that was active at that point and what
+// follows, and knows the checkpoints before it.
 func TestALateReaderOpensAThreadAtARun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -131,7 +130,7 @@ func TestALateReaderOpensAThreadAtARun(t *testing.T) {
 	for _, c := range []struct {
 		after  adapter.Cursor
 		behind int64
-		runs   int // whose checkpoints are known
+		runs   int // runs whose checkpoints are known
 	}{
 		{adapter.Cursor{Start: true, K: -1}, 0, 0},
 		{adapter.Cursor{Seq: ends[last-1] + 500, K: 0}, ends[last-1], last},
@@ -152,12 +151,12 @@ func TestALateReaderOpensAThreadAtARun(t *testing.T) {
 		}
 	}
 	if got := present(t, b, thread, adapter.Cursor{Seq: ends[last-1], K: -1}); int64(len(got)) != ends[last]-ends[last-1] || got[0] != ends[last-1]+1 {
-		t.Errorf("%d entries of %d were read, the first is %d", len(got), ends[last], got[0])
+		t.Errorf("read %d entries of %d, the first is %d", len(got), ends[last], got[0])
 	}
 }
 
-// Where tokens, or the states that runs began on, are gone, positions before them are refused, and the start is that of
-// what is kept.
+// If tokens or the base states of runs were removed, positions before them are refused, and the start is that of the
+// remaining events.
 func TestAPositionIsRefusedWhenEventsAfterItAreGone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -187,7 +186,7 @@ func TestAPositionIsRefusedWhenEventsAfterItAreGone(t *testing.T) {
 	opening(atEnd, mapping.CodeCursorExpired)
 	floor := opening(start, "").At
 	if floor.Seq != ends[3] {
-		t.Errorf("what is kept begins behind %d, want %d", floor.Seq, ends[3])
+		t.Errorf("the remaining events begin after %d, want %d", floor.Seq, ends[3])
 	}
 	opening(floor, "")
 	for _, c := range []adapter.Cursor{start, atEnd} {
@@ -197,7 +196,7 @@ func TestAPositionIsRefusedWhenEventsAfterItAreGone(t *testing.T) {
 	}
 	b.Start(t, t.Context(), servicetest.NewRun(thread, "graph", "hi"))
 	if got := present(t, b, thread, floor); got[0] != floor.Seq+1 {
-		t.Errorf("the first behind %d is %d", floor.Seq, got[0])
+		t.Errorf("the first after %d is %d", floor.Seq, got[0])
 	}
 }
 
@@ -231,8 +230,8 @@ func TestThreadPosition(t *testing.T) {
 	}
 }
 
-// What is left of a run that was deleted is told as history without a run. So a position amid its entries is one of
-// other events by now, and is refused; those outside of it are as they were.
+// The remaining events of a deleted run are shown as history without a run. So a position among its entries now belongs
+// to other events and is refused. Positions outside of it are unaffected.
 func TestAPositionWithinADeletedRunIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -256,7 +255,7 @@ func TestAPositionWithinADeletedRunIsRefused(t *testing.T) {
 		}
 	}
 	if kept == 0 {
-		t.Error("nothing is left of the run")
+		t.Error("nothing of the run remains")
 	}
 	copied, err := b.CopyThread(t.Context(), thread, "")
 	if err != nil {
@@ -267,6 +266,6 @@ func TestAPositionWithinADeletedRunIsRefused(t *testing.T) {
 		t.Fatal(first, err)
 	}
 	if _, err := b.ThreadPosition(t.Context(), copied.ID, adapter.Cursor{Seq: first[0].Seq}); err != nil {
-		t.Errorf("of a copy, which has never had the run: %v", err)
+		t.Errorf("on a copy, which never had the run: %v", err)
 	}
 }

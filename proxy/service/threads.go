@@ -37,7 +37,7 @@ func (s *Service) CreateThread(ctx context.Context, n adapter.ThreadRequest) (ma
 	}
 	key := keyOfThread(ctx, n)
 	if len(n.Supersteps) > 0 {
-		// A repeated request does not make the agent repeat its states.
+		// A repeated request must not make the agent create the states again.
 		if id, ok, err := s.store.Requests.Remembered(ctx, key); err != nil {
 			return t, err
 		} else if ok {
@@ -65,7 +65,7 @@ func (s *Service) CreateThread(ctx context.Context, n adapter.ThreadRequest) (ma
 	return s.WithValues(ctx, t)
 }
 
-// agentNamedBy returns the configured agent that the metadata of a new thread names, or "".
+// agentNamedBy returns the configured agent named in the metadata of a new thread, or "".
 func (s *Service) agentNamedBy(ctx context.Context, metadata json.RawMessage) (string, error) {
 	name := rule.AgentNamed(metadata)
 	if _, ok := s.engine.Agent(name); !ok {
@@ -107,7 +107,7 @@ func (s *Service) PatchThread(ctx context.Context, id string, p adapter.ThreadPa
 	return s.WithValues(ctx, t)
 }
 
-// patchDelta joins values and messages of a PATCH into one update.
+// patchDelta combines values and messages of a PATCH into one update.
 func patchDelta(p adapter.ThreadPatch) (json.RawMessage, error) {
 	if p.Messages == nil {
 		return p.Values, nil
@@ -162,7 +162,7 @@ func (s *Service) CopyThread(ctx context.Context, id, idempotencyKey string) (ma
 	return s.WithValues(ctx, t)
 }
 
-// makeThread makes a thread and wakes its waiters. existed reports whether there was one already.
+// makeThread creates a thread and wakes its waiters. existed reports whether the thread already existed.
 func (s *Service) makeThread(ctx context.Context, n store.ThreadCreation) (t mapping.Thread, existed bool, err error) {
 	t, existed, err = s.store.Threads.Create(ctx, n)
 	if err == nil && !existed {
@@ -171,7 +171,7 @@ func (s *Service) makeThread(ctx context.Context, n store.ThreadCreation) (t map
 	return t, existed, err
 }
 
-// RemoveThread deletes a thread without active runs, and what this process holds of it.
+// RemoveThread deletes a thread without active runs, and everything this process has in memory of it.
 func (s *Service) RemoveThread(ctx context.Context, id string, runs []mapping.Run, remove func(context.Context, string) error) error {
 	tasks, _, err := s.store.Tasks.List(ctx, store.TaskQuery{ThreadID: id})
 	if err != nil {
@@ -184,7 +184,7 @@ func (s *Service) RemoveThread(ctx context.Context, id string, runs []mapping.Ru
 	for _, r := range runs {
 		s.ForgetRun(r)
 	}
-	for _, t := range tasks { // those without runs
+	for _, t := range tasks { // includes tasks without runs
 		s.ForgetTask(t.Tenant, t.ID)
 	}
 	return nil
@@ -205,14 +205,14 @@ func (s *Service) ClearThread(ctx context.Context, id string) ([]mapping.Run, er
 	return runs, err
 }
 
-// ForgetRun drops what this process holds of a run that was removed.
+// ForgetRun drops what this process has in memory of a removed run.
 func (s *Service) ForgetRun(r mapping.Run) {
 	s.log.Evict(r.ID)
 	s.log.WakeThread(r.ThreadID)
 	s.ForgetTask(r.Tenant, r.TaskID)
 }
 
-// ForgetTask drops what this process holds of a task that was removed, or of which a run was.
+// ForgetTask drops what this process has in memory of a task that was removed or lost a run.
 func (s *Service) ForgetTask(tenant, taskID string) { s.stepper.Forget(tenant, taskID) }
 
 func (s *Service) SearchThreads(ctx context.Context, q adapter.ThreadSearch) (iter.Seq2[mapping.Thread, error], int, error) {
@@ -243,7 +243,7 @@ func (s *Service) CountThreads(ctx context.Context, q adapter.ThreadSearch) (int
 	return total, err
 }
 
-// statesContaining returns a filter of the threads whose states contain values, or nil if values are empty.
+// statesContaining returns a filter for threads whose states contain values, or nil if values is empty.
 func (s *Service) statesContaining(ctx context.Context, values json.RawMessage) store.ThreadFilter {
 	if len(values) == 0 || string(values) == "{}" {
 		return nil

@@ -25,7 +25,7 @@ func TestThreadsAreMadeChangedCopiedAndFound(t *testing.T) {
 		t.Fatalf("%+v, %v", th, err)
 	}
 	if _, err := b.CreateThread(t.Context(), adapter.ThreadRequest{ID: th.ID}); class(err) != mapping.Conflict {
-		t.Errorf("a second of the name: %v", err)
+		t.Errorf("a second thread with the id: %v", err)
 	}
 	if same, err := b.CreateThread(t.Context(), adapter.ThreadRequest{ID: th.ID, OrGet: true}); err != nil || string(same.Values) != string(th.Values) {
 		t.Errorf("do_nothing: %s, %v", same.Values, err)
@@ -220,7 +220,7 @@ func TestAParkedRunHoldsItsThread(t *testing.T) {
 	}
 }
 
-// Two tenants with the same requests never see each other's things.
+// Two tenants with the same requests never see each other's objects.
 func TestTenantsDoNotMeet(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -296,7 +296,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 		},
 	} {
 		if err := do(); class(err) != mapping.NotFound {
-			t.Errorf("%s of another tenant's: %v", name, err)
+			t.Errorf("%s of another tenant: %v", name, err)
 		}
 	}
 	if list, total, err := b.SearchThreads(theirs, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{Limit: 9}}); err != nil || total != 0 || counted(list) != 0 {
@@ -320,7 +320,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 	if err := b.DeleteItem(theirs, []string{"n"}, "k"); err != nil && class(err) != mapping.NotFound {
 		t.Errorf("deleting an item: %v", err)
 	}
-	// and nothing of it did any harm
+	// My objects are unaffected.
 	if it, err := b.GetItem(mine, []string{"n"}, "k", nil); err != nil || !strings.Contains(string(it.Value), "secret") {
 		t.Errorf("my item: %s, %v", it.Value, err)
 	}
@@ -335,7 +335,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 	if text, err := io.ReadAll(body); err != nil || string(text) != "secret" {
 		t.Errorf("my file: %q, %v", text, err)
 	}
-	// the same names may be used by both
+	// Both tenants can use the same names.
 	if _, out := b.Start(t, theirs, servicetest.NewRun(thread, "graph", "mine")); out.Status != mapping.RunSuccess {
 		t.Errorf("a thread of the same id: %+v", out)
 	}
@@ -389,7 +389,7 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// gathered is all that is ranged over, up to an error.
+// gathered collects a sequence up to an error.
 func gathered[T any](seq iter.Seq2[T, error]) (list []T, err error) {
 	for one, err := range seq {
 		if err != nil {
@@ -405,7 +405,7 @@ func counted[T any](seq iter.Seq2[T, error]) int {
 	return len(list)
 }
 
-// As at a LangGraph server, a thread that a run makes has the run's metadata.
+// A thread created by a run has the run's metadata, as in a LangGraph server.
 func TestMetadataOfAThreadThatARunMakes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// maxTopicItems bounds the items of the long-term store that a topic's memory shows.
+// maxTopicItems limits the items of the long-term store in a topic's memory.
 const maxTopicItems = 1000
 
 func (s *Service) CreateTopic(ctx context.Context, n adapter.TopicRequest) (rule.Topic, error) {
@@ -81,7 +81,7 @@ func (s *Service) completeTopic(ctx context.Context, t mapping.Thread, states st
 	return topic, err
 }
 
-// findTopic reads the thread of a topic. One of another agent does not exist.
+// findTopic reads the thread of a topic. A topic of another agent counts as missing.
 func (s *Service) findTopic(ctx context.Context, ref adapter.TopicRef) (*engine.Agent, mapping.Thread, error) {
 	agent, err := s.findAgent(ctx, ref.Agent)
 	if err != nil {
@@ -95,8 +95,8 @@ func (s *Service) findTopic(ctx context.Context, ref adapter.TopicRef) (*engine.
 	return agent, t, err
 }
 
-// createTopicTask makes a task on a topic's thread. Nothing runs before its first step. earlier is the id that the same
-// request has made before.
+// createTopicTask creates a task on a topic's thread. Nothing runs before its first step. If an identical request came
+// before, it returns that one's task id as earlier.
 func (s *Service) createTopicTask(ctx context.Context, ref adapter.TopicRef, input *string, additional json.RawMessage, key store.IdempotencyKey) (_ mapping.Task, earlier string, err error) {
 	agent, t, err := s.findTopic(ctx, ref)
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *Service) createTopicTask(ctx context.Context, ref adapter.TopicRef, inp
 	return k, "", err
 }
 
-// checkStrategy refuses, before anything is made, what the task's first step would refuse.
+// checkStrategy refuses a strategy before the task is created that its first step would refuse.
 func checkStrategy(agent *engine.Agent, additional json.RawMessage) error {
 	sent := rule.ReadTaskExtra(additional).Strategy
 	if len(sent) == 0 {

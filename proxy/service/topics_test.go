@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// slowAsker asks, and takes a minute to end its run then.
+// slowAsker asks a question and takes a minute to end its run afterwards.
 type slowAsker struct{}
 
 func (slowAsker) Traits() adapter.Traits { return adapter.Traits{Stepping: mapping.SteppingFree} }
@@ -41,7 +41,7 @@ func (slowAsker) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mappi
 	}
 }
 
-// A client that has got a question can read it and answer it at once, wherever.
+// A client that has received a question can read and answer it at once, by every route.
 func TestQuestionIsThereWhenItsStepIs(t *testing.T) {
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, slowAsker{})

@@ -11,9 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// A process over PostgreSQL whose machine has another time than the database goes by the database in all that it
-// stores. The clock of this test's machine is 26 years behind (testing/synctest), and stands still while the database
-// is asked.
+// A process over PostgreSQL whose machine has a wrong time uses the database's time for everything it stores. The clock
+// of this test's machine is 26 years behind (testing/synctest) and stands still during queries.
 func TestAProcessWhoseClockIsWrongGoesByTheDatabase(t *testing.T) {
 	t.Parallel()
 	dsn, real := storetest.Schema(t), time.Now()
@@ -24,7 +23,7 @@ func TestAProcessWhoseClockIsWrongGoesByTheDatabase(t *testing.T) {
 		near := func(what string, got time.Time, from, to time.Duration) {
 			t.Helper()
 			if early := real.Add(from); got.Before(early) || got.After(early.Add(to-from+time.Hour)) {
-				t.Errorf("%s: %v, and it is about %v", what, got, real)
+				t.Errorf("%s: %v, want about %v", what, got, real)
 			}
 		}
 		c := w.cron(t, everyHour())

@@ -11,13 +11,13 @@ import (
 	"go.uber.org/zap"
 )
 
-// reservedFor is how long other processes hand out no step of a task while one of them writes an answer, which it may
+// reservedFor is how long other processes hand out no step of a task while one of them writes a response, which it may
 // have to take back. If that process dies or takes longer, they continue with the next step.
 const reservedFor = 5 * time.Second
 
-// reserve records that a step is handed out, before a byte of it leaves, so that a process that dies afterwards does
-// not hand it out again. It returns false if another process is handing the step out, or has created a run that makes
-// this step no longer the last.
+// reserve records that a step is handed out before any of it is sent, so that a process that dies afterwards does not
+// hand it out again. It returns false if another process is handing the step out, or has created a run that makes this
+// step no longer the last.
 func (s *Stepper) reserve(ctx context.Context, p *stepRequest, step mapping.Step) (ok bool, err error) {
 	var by store.Reservation
 	if s.shared {

@@ -1,8 +1,7 @@
-// Package stepping hands out the steps of tasks, one POST at a time. The client of a task asks for steps and sees no
-// runs: the first POST starts a run, a POST after a question answers it, and a POST with further input continues the
-// task.
+// Package stepping hands out the steps of tasks, one POST at a time. The client of a task requests steps and sees no
+// runs: the first POST starts a run, a POST after a question answers it, and a POST with more input continues the task.
 //
-// Package service calls it, on behalf of the face of tasks. It knows no dialect and no HTTP, and executes no run.
+// Package service uses it for the face of tasks. It knows nothing of dialects and HTTP, and executes no runs.
 //
 // A StepLock is the right to serve one POST of a task. The task's steps are in its session, a fold of the log that may
 // be dropped at any time. The task is in one of six states:
@@ -25,16 +24,15 @@
 //	done       | starts a follow-up run of the client's input; without input, returns the last step again
 //	cancelled  | returns the last step again
 //
-// Start reading at Stepper.Step. It acquires the lock, claims the step that is due (claimStep, advance) and delivers
-// it.
+// Start reading at Stepper.Step. It acquires the lock, claims the next step (claimStep, advance) and delivers it.
 //
 // rule.StepFolder decides which step is the last. This package takes that back if a follow-up run comes (takeBackLast),
 // and checks it against other processes (reserve).
 //
-// A step is counted and flushed before the first byte of its answer leaves (Tasks.HandOut). The count is undone if the
-// answer could not be written (Handout.Release without Confirm). In the other order, a process that dies in between
-// would hand out a step twice and lose the input of the client's next POST. This order has a gap, too: if the process
-// dies between commit and write, a client without Idempotency-Key misses a step, which is in the list of steps. The
-// lock is released by Confirm or Release and never by the request's context, which clients end as soon as they have
-// read the answer.
+// A step is counted and flushed before the first byte of its response is sent (Tasks.HandOut). The count is undone if
+// the response could not be written (Handout.Release without Confirm). In the other order, a process that dies in
+// between would hand out a step twice and lose the input of the client's next POST. This order has a gap, too: if the
+// process dies between commit and write, a client without Idempotency-Key misses a step, which is still in the list of
+// steps. The lock is released by Confirm or Release and never by the request's context, which clients end as soon as
+// they have read the response.
 package stepping

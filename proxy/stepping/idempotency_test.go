@@ -50,19 +50,19 @@ func TestIdempotentTasksAndSteps(t *testing.T) {
 	}
 }
 
-// A step POST whose answer was lost makes its follow-up once.
+// A repeated POST whose response was lost creates its follow-up once.
 func TestARepeatedPostMakesOneFollowUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, ref := b.Task(t, t.Context(), "graph", "hello")
 	b.Step(t, t.Context(), ref, nil)
 	req := adapter.StepRequest{Input: say("and more"), IdempotencyKey: "s1"}
-	b.Handout(t, t.Context(), ref, req) // cut off before it was written
+	b.Handout(t, t.Context(), ref, req) // interrupted before it was written
 	servicetest.Eventually(t, "the follow-up", func() bool {
 		runs, err := adapter.All(b.ListRuns(t.Context(), mapping.RunQuery{ThreadID: ref.ID}))
 		return err == nil && len(runs) == 2
 	})
-	b.Again(t) // the bridge died too
+	b.Again(t) // the bridge also died
 	h := b.Handout(t, t.Context(), ref, req)
 	h.Confirm()
 	if runs, err := adapter.All(b.ListRuns(t.Context(), mapping.RunQuery{ThreadID: ref.ID})); err != nil || len(runs) != 2 {

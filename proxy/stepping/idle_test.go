@@ -13,10 +13,10 @@ import (
 	"github.com/apbridge/apbridge/proxy/service/servicetest"
 )
 
-// givesUpAfter is how long a client of the tests below may leave its task alone.
+// givesUpAfter is the idle timeout of the tests below.
 const givesUpAfter = 10 * time.Minute
 
-// impatient is a bridge over a file, which lies outside of the test's bubble.
+// impatient is a bridge over a file, which must be outside of the test's bubble.
 func impatient(t *testing.T, path string) *bench {
 	return &bench{servicetest.At(t, path, func(cfg *config.Config) {
 		a := cfg.Agents["legacy"]
@@ -25,7 +25,7 @@ func impatient(t *testing.T, path string) *bench {
 	})}
 }
 
-// served asks for a step, which its agent has done after d.
+// served requests a step that takes its agent d.
 func (b *bench) served(t *testing.T, ref adapter.TaskRef, d time.Duration) {
 	t.Helper()
 	steps := servicetest.Lockstep(3)
@@ -34,7 +34,7 @@ func (b *bench) served(t *testing.T, ref adapter.TaskRef, d time.Duration) {
 		case <-time.After(d):
 			steps(ctx, a, yield)
 		case <-ctx.Done():
-			t.Error("given up before its agent had done it:", context.Cause(ctx))
+			t.Error("cancelled before its agent had finished:", context.Cause(ctx))
 		}
 	})
 	if err := <-b.asks(t.Context(), ref); err != nil {
@@ -42,7 +42,7 @@ func (b *bench) served(t *testing.T, ref adapter.TaskRef, d time.Duration) {
 	}
 }
 
-// A step may take longer than a client may leave its task alone: that time begins when a step has been handed out.
+// A step may take longer than the idle timeout, which begins when a step has been handed out.
 func TestATaskIsNotGivenUpWhileAStepOfItIsServed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

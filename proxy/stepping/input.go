@@ -52,7 +52,7 @@ func (s *Stepper) runOfTexts(ctx context.Context, p *stepRequest, texts []string
 	return n
 }
 
-// runInput adds texts as messages, and files, to an input object. Texts without files, which may be long, are copied
+// runInput adds texts as messages, and files, to an input object. Texts without files may be long and are copied only
 // once.
 func runInput(own json.RawMessage, texts []string, firstID string, files json.RawMessage) (input json.RawMessage) {
 	switch messages := humanMessages(texts, firstID); {
@@ -69,8 +69,8 @@ func runInput(own json.RawMessage, texts []string, firstID string, files json.Ra
 	return input
 }
 
-// mergeFiles adds the files that additional_input names to the uploads. An upload wins over a named file of the same
-// path because it came later.
+// mergeFiles adds the files in additional_input to the uploads. An upload takes precedence over a file with the same
+// path because it is newer.
 func mergeFiles(uploads, named json.RawMessage) json.RawMessage {
 	var all, over map[string]json.RawMessage
 	if json.Unmarshal(named, &all) != nil || all == nil || json.Unmarshal(uploads, &over) != nil {
@@ -81,8 +81,8 @@ func mergeFiles(uploads, named json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// humanMessages returns texts as messages. The first one gets firstID, unless that is "": the id by which a task's
-// first message is known before there is a run, whichever side merges it into the state.
+// humanMessages returns texts as messages. The first one gets firstID, unless that is "". By this id a task's first
+// message is known before there is a run, whichever side merges it into the state.
 func humanMessages(texts []string, firstID string) (out rawjson.Pieces) {
 	for i, text := range texts {
 		if i == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is read of words alone (TaskRun.Words) is what is read back from the message that they become.
+// The text in TaskRun.Words is the same as that parsed back from its message.
 func TestWordsReadAsTheirMessage(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

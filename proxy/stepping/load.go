@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
-// readTries bounds how often a task is read again because runs of it were removed while it was read.
+// readTries limits how often a task is read again because some of its runs were removed during the read.
 const readTries = 8
 
 // session returns a task's session, and reads it from the store if it is not in memory.
@@ -22,7 +22,7 @@ func (s *Stepper) session(ctx context.Context, task mapping.Task, agent *engine.
 	return s.sessions.add(fresh), nil
 }
 
-// currentSession returns a task's session with everything that is logged.
+// currentSession returns a task's session with all logged events.
 func (s *Stepper) currentSession(ctx context.Context, task mapping.Task, agent *engine.Agent) (*session, error) {
 	for try := 1; ; try++ {
 		ses, err := s.session(ctx, task, agent)
@@ -32,11 +32,11 @@ func (s *Stepper) currentSession(ctx context.Context, task mapping.Task, agent *
 		if err == nil || try == readTries || mapping.Classify(err).Code != mapping.CodeRunNotFound {
 			return ses, err
 		}
-		s.sessions.forget(ses.key) // a run of it was rolled back or deleted
+		s.sessions.forget(ses.key) // one of its runs was rolled back or deleted
 	}
 }
 
-// readSession reads a new session from the store. Nothing of its log is folded yet.
+// readSession reads a new session from the store, without folding its log.
 func (s *Stepper) readSession(ctx context.Context, task mapping.Task, agent *engine.Agent) (*session, error) {
 	runs, err := s.runsOf(ctx, task)
 	if err != nil {

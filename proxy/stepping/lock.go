@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// StepLock is the right to serve one POST for a step of a task. POSTs of one task wait for each other. Used by one
-// goroutine.
+// StepLock is the right to serve one POST for a step of a task. POSTs of one task wait for each other. Not safe for
+// concurrent use.
 type StepLock struct {
 	s       *Stepper
 	ses     *session
@@ -19,8 +19,8 @@ type StepLock struct {
 	release func()
 }
 
-// Acquire waits for the callers that came before and returns the task's lock, which must be released. It fails if ctx
-// ends first. Runs that are created under the lock have the flavour.
+// Acquire waits for earlier callers and returns the task's lock, which must be released. It fails if ctx ends first.
+// Runs that are created under the lock have the flavour.
 func (s *Stepper) Acquire(ctx context.Context, task mapping.Task, agent *engine.Agent, flavour mapping.Flavour) (*StepLock, error) {
 	ses, err := s.session(ctx, task, agent)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Stepper) Acquire(ctx context.Context, task mapping.Task, agent *engine.
 	return &StepLock{s: s, ses: ses, flavour: flavour, release: release}, nil
 }
 
-// Release lets the next caller go on. Further calls do nothing.
+// Release lets the next caller continue. Further calls do nothing.
 func (l *StepLock) Release() { l.release() }
 
 // Answer answers the task's open question with a message that is not a request for a step. The steps that follow are

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
-// Steps returns the released steps of a task and the one that is held back, with the inputs of the POSTs that fetched
-// them and the ids of their artifacts. WithArtifacts fills in the rest.
+// Steps returns the released steps of a task and the held one, with the inputs of the POSTs that fetched them and the
+// ids of their artifacts. WithArtifacts fills in the rest.
 func (s *Stepper) Steps(ctx context.Context, task mapping.Task, agent *engine.Agent) ([]mapping.Step, error) {
 	ses, err := s.currentSession(ctx, task, agent)
 	if err != nil {
@@ -19,7 +19,7 @@ func (s *Stepper) Steps(ctx context.Context, task mapping.Task, agent *engine.Ag
 }
 
 // Follow yields the steps after a number as they are released, up to the last. It starts no run. It stops after an
-// error, which it yields, or if the task's runs have ended.
+// error, which it yields, or when the task's runs have ended.
 func (s *Stepper) Follow(ctx context.Context, task mapping.Task, agent *engine.Agent, after int) iter.Seq2[mapping.Step, error] {
 	return func(yield func(mapping.Step, error) bool) {
 		ses, err := s.currentSession(ctx, task, agent)
@@ -51,7 +51,7 @@ func (s *Stepper) await(ctx context.Context, ses *session, n int) (mapping.Step,
 		if ok && (active || !step.IsLast) {
 			return step, true, nil
 		}
-		if !active { // after a run from elsewhere, the step may not be the last
+		if !active { // after a run created elsewhere, the step may not be the last
 			if found, err := s.findMore(ctx, ses); !found || err != nil {
 				return step, ok && err == nil, err
 			}

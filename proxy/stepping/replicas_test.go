@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// steps are the steps of a task as a replica lists them.
+// steps returns the steps of a task as listed by a replica.
 func (b *bench) steps(t *testing.T, ctx context.Context, ref adapter.TaskRef) (list []string) {
 	t.Helper()
 	steps, _, err := b.ListSteps(ctx, ref, adapter.Page{Number: 1, Size: 100})
@@ -40,8 +40,8 @@ func (b *bench) runsOf(t *testing.T, ctx context.Context, task string) int {
 	return len(runs)
 }
 
-// C3: POSTs for a task's first step that come at once, on several replicas and several on each, make one run, and each
-// gets a step of its own.
+// C3: concurrent POSTs for a task's first step, on several replicas and several on each, create one run, and each gets
+// a different step.
 func TestFirstStepsOnSeveralReplicasMakeOneRun(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"graph", "legacy"} {
@@ -81,8 +81,8 @@ func TestFirstStepsOnSeveralReplicasMakeOneRun(t *testing.T) {
 	}
 }
 
-// C4: words that come while a run goes on are answered, whichever replica is told: no step before the answer is the
-// last, and all replicas list the same steps.
+// C4: input that arrives while a run continues is answered, whichever replica receives it: no step before the answer is
+// the last, and all replicas list the same steps.
 func TestWordsInMidRunOnAnotherReplica(t *testing.T) {
 	t.Parallel()
 	all := replicas(t, 2)
@@ -123,8 +123,8 @@ func TestWordsInMidRunOnAnotherReplica(t *testing.T) {
 	}
 }
 
-// TestLastStepAndWordsAtOnce: a client fetches the last step at one replica while another replica is told more words.
-// Either the step is not the last, or the words come after it: what was told of a step is what the lists say of it.
+// A client fetches the last step at one replica while another replica receives more input. Either the step is not the
+// last, or the input comes after it: the response agrees with the lists.
 func TestLastStepAndWordsAtOnce(t *testing.T) {
 	t.Parallel()
 	all := replicas(t, 2)
@@ -154,8 +154,8 @@ func TestLastStepAndWordsAtOnce(t *testing.T) {
 	}
 }
 
-// A replica that made ready for a task in another mode than the one that makes its first run (it is configured
-// otherwise for the time of an update, or did not know the agent yet) asks for the steps as the run is made.
+// A replica that expected a task in another mode than the one that creates its first run (because of another
+// configuration during an update, or an unknown agent) requests the steps in the mode of the run.
 func TestTheFirstRunDecidesOnTheMode(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ first, other string }{{"lockstep", "free"}, {"free", "lockstep"}} {

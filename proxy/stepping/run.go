@@ -33,7 +33,7 @@ func (s *Stepper) start(ctx context.Context, p *stepRequest) error {
 	return s.makeRun(ctx, p, s.runOfTexts(ctx, p, texts, tr), tr, step)
 }
 
-// followUp starts a run from input that comes after the task's last run.
+// followUp starts a run from input that arrives after the task's last run.
 func (s *Stepper) followUp(ctx context.Context, p *stepRequest, text string) error {
 	p.used = true
 	tr := &TaskRun{Task: p.ses.Task(), Stepping: p.ses.Mode(), FollowUp: true, newest: p.ses.newestRun().ID}
@@ -75,8 +75,8 @@ func (s *Stepper) answer(ctx context.Context, p *stepRequest, question []mapping
 	return err
 }
 
-// stillAsked refuses an answer if no run waits for it any more. An agent that keeps one state for the whole topic drops
-// its question as soon as another task of the topic begins.
+// stillAsked refuses an answer if no run waits for it. An agent with one state for the whole topic drops its question
+// when another task of the topic begins.
 func (s *Stepper) stillAsked(ctx context.Context, p *stepRequest) error {
 	task := p.ses.Task()
 	if traits, known := p.ses.agent.Known(); !known || !traits.Exposes.ReportsState() {
@@ -92,7 +92,7 @@ func (s *Stepper) stillAsked(ctx context.Context, p *stepRequest) error {
 	return e
 }
 
-// makeRun begins a run for a POST. A POST that is repeated with its key begins no second one.
+// makeRun begins a run for a POST. A repeated POST with the same key begins no second run.
 func (s *Stepper) makeRun(ctx context.Context, p *stepRequest, n adapter.RunRequest, tr *TaskRun, step *string) error {
 	p.made++
 	key := p.runKey

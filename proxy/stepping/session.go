@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// session holds the runs of a task, folded into numbered steps. It is made of what is stored, and can be dropped at any
-// time while no caller uses it. Safe for concurrent use.
+// session holds the runs of a task, folded into numbered steps. It is derived from stored data and can be dropped at
+// any time while no caller uses it. Safe for concurrent use.
 type session struct {
 	key   sessionKey
 	agent *engine.Agent
@@ -59,7 +59,7 @@ func (s *session) Mode() mapping.Stepping {
 	return s.mode
 }
 
-// endingQuestion reports whether step n asks a question whose run has not ended yet. Until it has, the other face could
+// endingQuestion reports whether step n has a question whose run has not ended yet. Until then, the other face could
 // not accept an answer.
 func (s *session) endingQuestion(n int) bool {
 	s.mu.Lock()
@@ -67,7 +67,7 @@ func (s *session) endingQuestion(n int) bool {
 	return s.state == taskAsking && n == len(s.steps)
 }
 
-// current returns the run to be folded next, its index and its last folded event. ok is false if there is none.
+// current returns the run to fold next, its index and its last folded event. ok is false if there is none.
 func (s *session) current() (i int, r mapping.Run, after int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,7 @@ func (s *session) current() (i int, r mapping.Run, after int64, ok bool) {
 	return s.feeding, s.runs[s.feeding], s.last, true
 }
 
-// newestRun returns the newest run that this session knows, zero for none.
+// newestRun returns the newest run that this session knows, or the zero run.
 func (s *session) newestRun() mapping.Run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +109,7 @@ func (s *session) step(n int) (mapping.Step, bool) {
 	return s.steps[n-1], true
 }
 
-// standing returns the task's state, its open questions, and its newest released step, zero for none.
+// standing returns the task's state, its open questions, and its newest released step, or the zero step.
 func (s *session) standing() (state taskState, question []mapping.Interrupt, last mapping.Step) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +139,7 @@ func (s *session) all() []mapping.Step {
 }
 
 // noteFetched records the request that fetched a step, unless the step was handed out before, and returns the recorded
-// one. Reads show it from now on, because a client may read the step before the POST is over.
+// one. Reads show it from then on, because a client may read the step before the POST ends.
 func (s *session) noteFetched(n int, r store.StepRequest, again bool) store.StepRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +156,7 @@ func (s *session) noteHandOut(n int) {
 	s.task.HandOuts = n
 }
 
-// undoHandOut records that the answer with step n was not written.
+// undoHandOut records that the response with step n was not written.
 func (s *session) undoHandOut(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,8 +203,8 @@ func (s *session) release() {
 	}
 }
 
-// restart replaces the fold by that of a session that was just read. The requests of the steps stay, because the store
-// may not have all of them yet.
+// restart replaces the fold by that of a newly read session. The requests of the steps remain, because the store may
+// not have all of them yet.
 func (s *session) restart(fresh *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -225,7 +225,7 @@ func (s *session) hasRuns(tip store.TaskHead) bool {
 	return len(s.runs) == tip.Runs && (tip.Runs == 0 || s.runs[tip.Runs-1].ID == tip.Newest)
 }
 
-// extend adds the unknown runs of a list of all the task's runs. If a known one is missing from the list, it changes
+// extend adds the unknown runs from a list of all the task's runs. If a known one is missing from the list, it changes
 // nothing and returns false.
 func (s *session) extend(all []mapping.Run) bool {
 	s.mu.Lock()

@@ -7,11 +7,11 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// keptSessions bounds the sessions in memory that no caller uses.
+// keptSessions limits the unused sessions in memory.
 const keptSessions = 4096
 
-// sessions holds the sessions in use, of which there must be only one a task because it has the task's lock, and those
-// that were used last. Safe for concurrent use.
+// sessions holds the sessions in use and the most recently used others. There must be only one session per task in use
+// because it has the task's lock. Safe for concurrent use.
 type sessions struct {
 	mu   sync.Mutex
 	busy map[sessionKey]*session
@@ -39,7 +39,7 @@ func (l *sessions) find(key sessionKey) (*session, bool) {
 	return l.idle.Get(key)
 }
 
-// add keeps s, unless its task has a session already, and returns the task's session.
+// add keeps s, unless its task already has a session, and returns the task's session.
 func (l *sessions) add(s *session) *session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,7 +89,7 @@ func (l *sessions) letGo(s *session) {
 	l.idle.Add(s.key, s)
 }
 
-// forget drops a task's session because the events that it was folded from are gone.
+// forget drops a task's session because the events from which it was folded were removed.
 func (l *sessions) forget(key sessionKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

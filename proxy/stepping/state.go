@@ -5,7 +5,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// taskState is the state of a task, as far as its session has folded it.
+// taskState is the state of a task, as folded by its session.
 type taskState int
 
 const (
@@ -17,19 +17,19 @@ const (
 	taskCancelled                  // its newest run was cancelled
 )
 
-// active reports whether the task has a run whose events are still to be folded.
+// active reports whether the task has a run whose events must still be folded.
 func (s taskState) active() bool { return s == taskRunning || s == taskAsking }
 
 // change is a change to a task that its session has found.
 type change int
 
 const (
-	runFound       change = iota // a run after the one that was folded last
+	runFound       change = iota // a run after the last folded one
 	attemptStarted               // of the run
 	questionLogged               // the run has asked
 	endedAsking                  // the run has ended, and its question is open
 	runEnded                     // the run has ended
-	endedCancelled               // the run has ended as it was cancelled
+	endedCancelled               // the run has ended because it was cancelled
 )
 
 // transitions is the table of the changes that lead out of each state. Other changes have no effect.
@@ -50,7 +50,7 @@ func (s taskState) after(c change) taskState {
 	return s
 }
 
-// endOf returns the change by an end event, and the questions it leaves open.
+// endOf returns the change caused by an end event, and the questions it leaves open.
 func endOf(e *state.Entry) (change, []mapping.Interrupt) {
 	o := e.Head.Outcome
 	open := o.Interrupts

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// What the table does not name leaves a task as it stands.
+// Changes that are not in the table leave the task's state unchanged.
 func TestWhatLeavesEachState(t *testing.T) {
 	t.Parallel()
 	const changes = endedCancelled + 1
@@ -50,7 +50,7 @@ func TestHowAnEndLeavesATask(t *testing.T) {
 	}
 }
 
-// A run that is gone has taken back what the agent was given with its steps.
+// The uploads given with the steps of a removed run count as not given.
 func TestWhatIsFoldedAnewForgetsRunsThatAreGone(t *testing.T) {
 	t.Parallel()
 	task := mapping.Task{ID: "t", HandOuts: 1}

@@ -12,15 +12,15 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// sharedPoll is the interval at which a caller looks at the work of other processes on its task. No notification
-// reports that a hand-out is over (claimStep), or a run with an id that is not known here (advance, Cancel).
+// sharedPoll is the interval at which a caller checks the work of other processes on its task. There is no notification
+// of the end of a hand-out (claimStep), or of a run with an id that is not known here (advance, Cancel).
 const sharedPoll = 50 * time.Millisecond
 
 // Step hands out the next step of a task. To get it, it starts the run, continues it, answers its question, or waits.
-// Confirm or Release of the answer must be called, because the next POST of the task waits for that.
+// Confirm or Release of the hand-out must be called, because the next POST of the task waits for that.
 //
-// A step that the agent failed at is a step. An error means that there is none: Conflict if another task of the thread
-// has to be finished first, or the cause of ctx's end.
+// A step at which the agent failed is still a step. An error means that there is none: Conflict if another task of the
+// thread must be finished first, or the cause of ctx's end.
 func (s *Stepper) Step(ctx context.Context, task mapping.Task, agent *engine.Agent, flavour mapping.Flavour, req adapter.StepRequest) (adapter.Handout, error) {
 	lock, err := s.Acquire(ctx, task, agent, flavour)
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Stepper) Step(ctx context.Context, task mapping.Task, agent *engine.Age
 }
 
 // finish releases the lock of a POST, whatever its outcome. A run that continues by itself is cancelled unless its
-// client asks for its steps in time, so its idle timer starts here.
+// client requests its steps in time, so its idle timer starts here.
 func (s *Stepper) finish(p *stepRequest) {
 	if _, r, _, active := p.ses.current(); active && p.ses.Mode() != mapping.SteppingLockstep {
 		s.engine.StartIdleTimer(r)
@@ -44,8 +44,7 @@ func (s *Stepper) finish(p *stepRequest) {
 	p.Release()
 }
 
-// claimStep returns the step that is due, once no other process is handing it out. The step is then counted as handed
-// out.
+// claimStep returns the next step, once no other process is handing it out, and counts it as handed out.
 func (s *Stepper) claimStep(ctx context.Context, p *stepRequest) (mapping.Step, error) {
 	for {
 		if s.shared {
@@ -92,7 +91,7 @@ func (s *Stepper) dueStep(ctx context.Context, p *stepRequest) (mapping.Step, er
 	}
 }
 
-// sameStep returns the step with this number for a POST that is repeated with its key.
+// sameStep returns the step with this number for a repeated POST with the same key.
 func (s *Stepper) sameStep(ctx context.Context, p *stepRequest, number string) (mapping.Step, error) {
 	n, err := strconv.Atoi(number)
 	if err != nil {
@@ -107,7 +106,7 @@ func (s *Stepper) sameStep(ctx context.Context, p *stepRequest, number string) (
 	return mapping.Step{}, mapping.Errorf(mapping.NotFound, mapping.CodeStepNotFound, "The step that was handed out for this Idempotency-Key is not there any more.")
 }
 
-// advance does the next thing that leads to a step; see the package documentation for the table.
+// advance takes the next action that leads to a step; see the table in the package documentation.
 func (s *Stepper) advance(ctx context.Context, p *stepRequest) (step mapping.Step, done bool, err error) {
 	if err := s.catchUp(ctx, p.ses); err != nil {
 		return step, false, err
@@ -131,7 +130,7 @@ func (s *Stepper) advance(ctx context.Context, p *stepRequest) (step mapping.Ste
 	return step, false, s.followRun(ctx, p, i, run)
 }
 
-// interject creates a follow-up run from input that comes while the run continues, or while the client still fetches
+// interject creates a follow-up run from input that arrives while the run continues, or while the client still fetches
 // its steps. In lockstep the input belongs to the next upstream step instead.
 func (s *Stepper) interject(ctx context.Context, p *stepRequest, active bool) error {
 	text, ok := p.followUp()
@@ -190,8 +189,8 @@ func (s *Stepper) continueRun(ctx context.Context, p *stepRequest, run mapping.R
 	return nil
 }
 
-// startNext creates the run that the next step comes from. done means that there is none, and the last step is handed
-// out again.
+// startNext creates the run that provides the next step. done means that there is none, and the last step is handed out
+// again.
 func (s *Stepper) startNext(ctx context.Context, p *stepRequest) (last mapping.Step, done bool, err error) {
 	state, question, last := p.ses.standing()
 	switch {

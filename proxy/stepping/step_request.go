@@ -13,15 +13,15 @@ import (
 // stepRoute is the route of the idempotency keys of step POSTs, together with the task.
 const stepRoute = "step"
 
-// stepRequest is one POST for a step, or an answer from elsewhere (StepLock.Answer), under the task's lock. Used by one
-// goroutine.
+// stepRequest is one POST for a step, or an answer from elsewhere (StepLock.Answer), under the task's lock. Not safe
+// for concurrent use.
 type stepRequest struct {
 	*StepLock
 	req    adapter.StepRequest
-	runKey store.IdempotencyKey // of the run that is created, if it is not the step's
+	runKey store.IdempotencyKey // of the created run, if it is not the step's
 
-	n    int  // the step that is due
-	made int  // how many runs it created
+	n    int  // number of the next step
+	made int  // number of runs it created
 	used bool // the client's input was used
 }
 
@@ -31,7 +31,7 @@ func (p *stepRequest) key(route string) store.IdempotencyKey {
 	return store.NewIdempotencyKey(p.req.IdempotencyKey, route+" "+p.ses.task.ID, r)
 }
 
-// stored is the request as it is stored with the step.
+// stored returns the request as stored with the step.
 func (p *stepRequest) stored() store.StepRequest {
 	return store.StepRequest{Input: p.req.Input, AdditionalInput: p.req.AdditionalInput, Key: p.key(stepRoute)}
 }
@@ -55,7 +55,7 @@ func (p *stepRequest) followUp() (string, bool) {
 	return text, ok && p.ses.config().FollowUpRuns
 }
 
-// explicitAnswer returns the answer that additional_input gives in the question's own form, nil for none.
+// explicitAnswer returns the answer that additional_input gives in the question's own form, or nil.
 func (p *stepRequest) explicitAnswer() json.RawMessage {
 	return rule.ReadTaskExtra(p.req.AdditionalInput).Resume
 }
@@ -65,18 +65,18 @@ func (p *stepRequest) resume(question []mapping.Interrupt, text string) json.Raw
 	if explicit := p.explicitAnswer(); explicit != nil {
 		return explicit
 	}
-	if len(question) == 1 || question[0].Nameless { // the agent asks the next one again
+	if len(question) == 1 || question[0].Nameless { // the agent asks the next question again
 		return rule.ResumeFor(question[0], text)
 	}
 	answers := make(map[string]json.RawMessage, len(question))
-	for _, q := range question { // one answer for all questions that were asked at once
+	for _, q := range question { // one answer for all simultaneous questions
 		answers[q.ID] = rule.ResumeFor(q, text)
 	}
 	raw, _ := json.Marshal(answers)
 	return raw
 }
 
-// released returns the step that is due if it may be handed out. A question may be once it can be answered.
+// released returns the next step if it may be handed out. A question may be handed out once it can be answered.
 func (p *stepRequest) released() (mapping.Step, bool) {
 	step, ok := p.ses.step(p.n)
 	return step, ok && !p.ses.endingQuestion(p.n)

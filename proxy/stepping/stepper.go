@@ -17,19 +17,19 @@ type Planner interface {
 	PlanTaskRun(ctx context.Context, agent *engine.Agent, n adapter.RunRequest, t *TaskRun) (*engine.StartRequest, error)
 }
 
-// TaskRun is what a task adds to a request for a run.
+// TaskRun contains what a task adds to a request for a run.
 type TaskRun struct {
 	Task      mapping.Task
 	Stepping  mapping.Stepping
 	FollowUp  bool
 	AskedBy   mapping.Run          // the run whose question is answered
-	Asked     []mapping.Interrupt  // the questions that are answered
+	Asked     []mapping.Interrupt  // the answered questions
 	Guessed   string               // the question that is answered by default
 	Exhausted []string             // the questions that may not be answered by default again
-	Uploaded  mapping.UploadCursor // the uploads that the run brings along
+	Uploaded  mapping.UploadCursor // the uploads included in the run
 	Words     string               // the text of the input's only message; "" if the input is anything else
 
-	newest string // the newest known run of the task, "" for none
+	newest string // the newest known run of the task; "" for none
 }
 
 // Stepper hands out the steps of tasks and reads them. Safe for concurrent use.

@@ -4,7 +4,7 @@ import (
 	"context"
 )
 
-// catchUp folds everything that is logged of the known runs.
+// catchUp folds all logged events of the known runs.
 func (s *Stepper) catchUp(ctx context.Context, ses *session) error {
 	for {
 		i, r, after, ok := ses.current()
@@ -19,8 +19,8 @@ func (s *Stepper) catchUp(ctx context.Context, ses *session) error {
 	}
 }
 
-// upToDate folds everything that is logged of the task, including runs that came of an answer through another face or
-// of a POST to another process.
+// upToDate folds all logged events of the task, including runs created by an answer through another face or by a POST
+// to another process.
 func (s *Stepper) upToDate(ctx context.Context, ses *session) error {
 	for {
 		if err := s.catchUp(ctx, ses); err != nil {
@@ -32,7 +32,7 @@ func (s *Stepper) upToDate(ctx context.Context, ses *session) error {
 	}
 }
 
-// findMore looks for runs after the last known one, once that has ended. Until then no step is reported as the last.
+// findMore looks for later runs once the last known one has ended. Until then no step is reported as the last.
 func (s *Stepper) findMore(ctx context.Context, ses *session) (found bool, err error) {
 	state := ses.State()
 	noted := ses.noted.Load()
@@ -45,8 +45,8 @@ func (s *Stepper) findMore(ctx context.Context, ses *session) (found bool, err e
 	return found, err
 }
 
-// refreshForRead reads the changes by other processes, for a reader. While a caller holds the task's lock, the
-// session's count of steps stays as it is.
+// refreshForRead reads the changes by other processes for a reader. While a caller holds the task's lock, the session's
+// count of steps is not changed.
 func (s *Stepper) refreshForRead(ctx context.Context, ses *session) error {
 	if !s.shared {
 		return nil
@@ -62,8 +62,8 @@ func (s *Stepper) refreshForRead(ctx context.Context, ses *session) error {
 	}
 }
 
-// sync reads the changes to a task that did not go through this session: steps that other processes handed out, and
-// runs that they or another face created or removed. It reports whether the task's runs have changed. The caller has
+// sync reads changes to a task that were not made through this session: steps that other processes handed out, and runs
+// that they or another face created or removed. It reports whether the task's runs have changed. The caller must hold
 // the task's lock.
 func (s *Stepper) sync(ctx context.Context, ses *session) (moved bool, err error) {
 	tip, err := s.store.Tasks.Head(ctx, ses.key.task)
@@ -87,9 +87,9 @@ func (s *Stepper) sync(ctx context.Context, ses *session) (moved bool, err error
 	return true, err
 }
 
-// loadNewRuns adds runs that were created elsewhere. It is for readers, which do not have the task's lock. It changes
-// neither the count of steps nor the known runs: a reader's view may be older than the session, so that removed runs
-// are left to a POST.
+// loadNewRuns adds runs that were created elsewhere. It is for readers, which do not hold the task's lock. It changes
+// neither the count of steps nor the known runs: a reader's view may be older than the session, so removed runs are
+// left to a POST.
 func (s *Stepper) loadNewRuns(ctx context.Context, ses *session) (found bool, err error) {
 	tip, err := s.store.Tasks.Head(ctx, ses.key.task)
 	if err != nil || ses.hasRuns(tip) {

@@ -16,8 +16,8 @@ type taskFold struct {
 	last     int64         // Seq of the newest event folded
 	steps    []mapping.Step
 	state    taskState
-	question []mapping.Interrupt  // of a task that has asked
-	uploaded mapping.UploadCursor // the uploads that a thread/run agent was given with its steps
+	question []mapping.Interrupt  // open questions of the task
+	uploaded mapping.UploadCursor // the uploads that a thread/run agent received with its steps
 }
 
 func newTaskFold(taskID string, mode mapping.Stepping) taskFold {
@@ -26,8 +26,8 @@ func newTaskFold(taskID string, mode mapping.Stepping) taskFold {
 	return f
 }
 
-// fold folds an entry of the run at index i. It ignores an entry that is folded already or belongs to another run: a
-// reader may have it from a run that was removed in the meantime.
+// fold folds an entry of the run at index i. It ignores an entry that is already folded or belongs to another run,
+// which a reader may have from a run that was removed.
 func (f *taskFold) fold(i int, e *state.Entry) {
 	if i != f.feeding || e.Seq <= f.last || i >= len(f.runs) || f.runs[i].ID != e.RunID {
 		return
@@ -41,8 +41,8 @@ func (f *taskFold) fold(i int, e *state.Entry) {
 	f.note(i, e)
 }
 
-// takeBackLast clears is_last of steps that are followed by a follow-up run. The follow-up was requested before they
-// were handed out, so no client has seen them as the last.
+// takeBackLast clears is_last of steps before a follow-up run. The follow-up was requested before they were handed out,
+// so no client has seen them as the last.
 func takeBackLast(steps []mapping.Step, next mapping.Run) {
 	if !next.Options.FollowUp {
 		return
@@ -74,7 +74,7 @@ func (f *taskFold) note(i int, e *state.Entry) {
 	}
 }
 
-// goOnWith makes the run at index i the one to be folded next.
+// goOnWith makes the run at index i the next one to fold.
 func (f *taskFold) goOnWith(i int) {
 	f.feeding, f.state, f.question = i, f.state.after(runFound), nil
 }
@@ -85,7 +85,7 @@ func (f *taskFold) foldAs(mode mapping.Stepping) {
 }
 
 // add adds a run to the task. The first run determines the mode. It may differ from the expected one if another process
-// created the run, which already knew the agent, or has another configuration during an update.
+// created the run and already knew the agent, or has another configuration during an update.
 func (f *taskFold) add(r mapping.Run) {
 	if mode := modeOfRun(r); len(f.runs) == 0 && mode != f.mode {
 		f.foldAs(mode)
@@ -97,7 +97,7 @@ func (f *taskFold) add(r mapping.Run) {
 	}
 }
 
-// withoutInput returns a run as a session keeps it. The input may be long, and the engine reads it from the store.
+// withoutInput returns a run without its input, which may be long and which the engine reads from the store.
 func withoutInput(r mapping.Run) mapping.Run {
 	r.Options.Input = nil
 	return r

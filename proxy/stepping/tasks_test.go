@@ -39,7 +39,7 @@ func (b *bench) all(t *testing.T, ref adapter.TaskRef) (list []mapping.Step) {
 	return nil
 }
 
-// listed checks that List and Get say what the POSTs said, also after a restart.
+// listed checks that List and Get agree with the POSTs, also after a restart.
 func (b *bench) listed(t *testing.T, ref adapter.TaskRef, want []mapping.Step) {
 	t.Helper()
 	for _, when := range []string{"live", "after a restart"} {
@@ -103,7 +103,7 @@ func TestAStepIsHandedOutUntilItIsConfirmed(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		lost := b.Handout(t, ctx, ref, adapter.StepRequest{Input: say("hello")})
 		leave()
-		lost.Release() // the answer was not written
+		lost.Release() // the response was not written
 		got := b.Handout(t, t.Context(), ref, adapter.StepRequest{Input: say("hello")})
 		if cmp.Diff(lost.Step, got.Step) != "" {
 			t.Errorf("%s: the lost step came again as\n%s", agent, cmp.Diff(lost.Step, got.Step))
@@ -225,7 +225,7 @@ func TestTextInMidRunIsAFollowUp(t *testing.T) {
 	b.listed(t, ref, steps)
 }
 
-// A follow-up that is asked for before the run has ended keeps its last step from being the task's last.
+// If a follow-up is requested before the run has ended, its last step is not the task's last.
 func TestIsLastWaitsForAFollowUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -249,7 +249,7 @@ func TestIsLastWaitsForAFollowUp(t *testing.T) {
 	})
 	_, ref := b.Task(t, t.Context(), "graph", "hello")
 	steps := []mapping.Step{b.Step(t, t.Context(), ref, nil)}
-	<-started // the second step is there and held
+	<-started // the second step exists and is held
 	second := make(chan adapter.Handout, 1)
 	go func() {
 		h, err := b.ExecuteStep(t.Context(), ref, adapter.StepRequest{Input: say("and more")})

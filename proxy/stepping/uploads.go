@@ -11,9 +11,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// uploads returns the files object of all uploads that the task's agent has not been given yet, nil for none, and the
-// mark that includes them. An unreadable file is left out and is no error. It stays outside the mark, so that the next
-// step tries it again. The caller has the task's lock.
+// uploads returns the files object of all uploads that the task's agent has not received yet, or nil, and the cursor
+// that includes them. An unreadable file is skipped without an error. It is not included in the cursor, so that the
+// next step tries it again. The caller must hold the task's lock.
 func (s *Stepper) uploads(ctx context.Context, ses *session) (json.RawMessage, mapping.UploadCursor) {
 	given := ses.given()
 	list, err := s.store.Artifacts.Uploads(ctx, ses.task.ThreadID)
@@ -40,9 +40,8 @@ func (s *Stepper) uploads(ctx context.Context, ses *session) (json.RawMessage, m
 	return raw, upTo
 }
 
-// uploadsAsUpdate returns the state update, for an answer or a further step, with the uploads since the step before. It
-// is nil if there are none. It is also nil for an opaque agent, which has no state to update and gets the files
-// themselves.
+// uploadsAsUpdate returns the state update with the uploads since the previous step, for an answer or another step. It
+// returns nil if there are none, or for an opaque agent, which has no state to update and gets the files themselves.
 func (s *Stepper) uploadsAsUpdate(ctx context.Context, ses *session) (json.RawMessage, mapping.UploadCursor) {
 	if _, traits, err := ses.agent.Backend(ctx); err != nil || !traits.Exposes.ReportsState() {
 		return nil, ses.given()
@@ -76,7 +75,7 @@ func (s *Stepper) encode(ctx context.Context, ses *session, a mapping.Artifact) 
 	return rule.EncodeFile(a, content, style), nil
 }
 
-// given returns the mark of the uploads in the inputs and updates of the task's runs.
+// given returns the cursor of the uploads in the inputs and updates of the task's runs.
 func (s *session) given() mapping.UploadCursor {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,11 +7,11 @@ import (
 )
 
 // waitForThread waits until a queued run of the task begins, as long as the runs before it continue by themselves. A
-// parked run of another task does not: its client has to ask for its steps, and may be the client that waits here. The
-// queued run is then removed, and the error names the task to be finished first.
+// parked run of another task does not: its client must request its steps, and may be the client that waits here. In
+// that case the queued run is removed, and the error names the task to finish first.
 //
-// If other processes execute these runs, the log of the run shows that it begins. The thread's watch also reports that
-// a run before it is parked or ends, as long as a run waits there.
+// If other processes execute these runs, the log of the run shows that it begins. The thread's waiter also reports that
+// an earlier run is parked or ends, as long as a run waits there.
 func (s *Stepper) waitForThread(ctx context.Context, ses *session, i int, run mapping.Run) error {
 	if run.Status != mapping.RunPending {
 		return nil
@@ -63,7 +63,7 @@ func (s *Stepper) othersOnThread(ctx context.Context, run mapping.Run) (parked s
 	return parked, alone, err
 }
 
-// blockedBy forgets the run that was removed and returns the error that names the task with the parked run.
+// blockedBy drops the removed run from the session and returns the error that names the task with the parked run.
 func (s *Stepper) blockedBy(ctx context.Context, ses *session, parked string) error {
 	fresh, err := s.readSession(ctx, ses.Task(), ses.agent)
 	if err != nil {

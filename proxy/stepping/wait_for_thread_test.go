@@ -30,7 +30,7 @@ func (b *bench) topicTasks(t *testing.T) (first, second adapter.TaskRef) {
 	return first, second
 }
 
-// holding has the agent of steps wait in front of the end of each.
+// holding makes the agent wait before the end of each step.
 func (b *bench) holding(goOn <-chan struct{}) (reached <-chan struct{}) {
 	there, steps := make(chan struct{}), servicetest.Lockstep(3)
 	b.Legacy.Does(func(ctx context.Context, a adapter.Assignment, yield servicetest.Yielder) {
@@ -45,7 +45,7 @@ func (b *bench) holding(goOn <-chan struct{}) (reached <-chan struct{}) {
 	return there
 }
 
-// asks asks for a step of a task.
+// asks requests a step of a task.
 func (b *bench) asks(ctx context.Context, ref adapter.TaskRef) <-chan error {
 	over := make(chan error, 1)
 	go func() {
@@ -62,11 +62,11 @@ func blockedBy(t *testing.T, ref adapter.TaskRef, err error) {
 	t.Helper()
 	e := mapping.Classify(err)
 	if by, _ := e.Detail.(map[string]string); err == nil || e.Code != mapping.CodeThreadBusy || by["task_id"] != ref.ID {
-		t.Errorf("told %v, want that task %s is to be finished first", err, ref.ID)
+		t.Errorf("got %v, want an error that names task %s", err, ref.ID)
 	}
 }
 
-// A POST that waits for the thread hears at once that the run before its own is parked: the clock stands still.
+// A POST that waits for the thread is notified at once when the run before its own is parked: the clock stands still.
 func TestAWaitingPOSTHearsOfAParkedRun(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
@@ -82,7 +82,7 @@ func TestAWaitingPOSTHearsOfAParkedRun(t *testing.T) {
 		close(goOn)
 		blockedBy(t, first, <-waits)
 		if late := time.Since(parked); late > 0 {
-			t.Errorf("it was heard of after %s", late)
+			t.Errorf("it was announced after %s", late)
 		}
 		if err := <-step; err != nil {
 			t.Error(err)
@@ -90,7 +90,7 @@ func TestAWaitingPOSTHearsOfAParkedRun(t *testing.T) {
 	})
 }
 
-// Where no other process writes, a POST that waits for the thread asks the store for nothing until something rings.
+// If no other process writes, a POST that waits for the thread causes no queries until there is a notification.
 func TestAWaitingPOSTAsksTheStoreForNothing(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
@@ -106,13 +106,13 @@ func TestAWaitingPOSTAsksTheStoreForNothing(t *testing.T) {
 		_ = b.Store.Close()
 		time.Sleep(50 * time.Second)
 		if len(waits) > 0 {
-			t.Error("it looked although nothing rang:", <-waits)
+			t.Error("it queried without a notification:", <-waits)
 		}
 	})
 }
 
-// A POST that waits for the thread while another process has it does not look again and again, and hears that the run
-// there is parked. All together would last much longer if each were found at the next look.
+// A POST that waits for the thread while another process uses it does not poll, and is notified when the run there is
+// parked. Polling would take much longer in total.
 func TestAWaitingPOSTHearsOfOtherProcesses(t *testing.T) {
 	t.Parallel()
 	all := replicas(t, 2)
@@ -139,6 +139,6 @@ func TestAWaitingPOSTHearsOfOtherProcesses(t *testing.T) {
 		}
 	}
 	if lasted > times*time.Second || looks > 3*times {
-		t.Errorf("it took %s to hear of %d parked runs, and %d looks before", lasted, times, looks)
+		t.Errorf("it took %s to learn of %d parked runs, with %d queries", lasted, times, looks)
 	}
 }

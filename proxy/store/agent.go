@@ -10,11 +10,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Agents remembers facts about the configured agents. It calls no agent.
+// Agents stores facts about the configured agents. It does not call them.
 type Agents struct{ base *base }
 
-// Fact returns what an agent last said of itself when it was asked for what; sql.ErrNoRows when it never did. Agents
-// belong to no tenant.
+// Fact returns the last answer an agent gave about itself for the query what. It returns sql.ErrNoRows if there is
+// none. Not scoped by tenant.
 func (s *Agents) Fact(ctx context.Context, agent, what string) (body json.RawMessage, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT body FROM agent_facts WHERE agent = $1 AND what = $2`, sqldb.In{agent, what}, sqldb.Out{rawOf(&body)})
@@ -22,7 +22,7 @@ func (s *Agents) Fact(ctx context.Context, agent, what string) (body json.RawMes
 	return body, err
 }
 
-// KeepFact keeps what an agent said of itself.
+// KeepFact stores an agent's answer about itself.
 func (s *Agents) KeepFact(ctx context.Context, agent, what string, body json.RawMessage) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`INSERT INTO agent_facts (agent, what, body, at_us) VALUES ($1, $2, $3, $4)
@@ -31,9 +31,9 @@ func (s *Agents) KeepFact(ctx context.Context, agent, what string, body json.Raw
 	})
 }
 
-// Seen returns when this database first saw a configured agent (now, the first time). Agents belong to no tenant.
+// Seen returns when this database first saw a configured agent, which is now at the first call. Not scoped by tenant.
 func (s *Agents) Seen(ctx context.Context, name string) (at time.Time, err error) {
-	// Nearly always it is known: reading must not need a writable disk.
+	// The agent is almost always known, and a read must not need a writable disk.
 	var us int64
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT at_us FROM agents_seen WHERE name = $1`, sqldb.In{name}, sqldb.Out{&us})

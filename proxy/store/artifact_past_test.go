@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Every version of a file that is kept is listed with the run that wrote it, and read by its number, only by callers
-// that may see the thread.
+// Every stored version of a file is listed with the run that wrote it and can be read by its number, but only by
+// callers that can see the thread.
 func TestVersionsOfFilesAreReadWhileTheyAreKept(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// bytesKept is how many bytes of files a database holds, and of how many.
+// bytesKept returns the total size and the number of the files in a database.
 func bytesKept(t *testing.T, dsn string) (size, blobs int) {
 	t.Helper()
 	const total = `SELECT (SELECT coalesce(sum(length(data)), 0) FROM chunks), (SELECT count(*) FROM blobs)`
@@ -42,7 +42,7 @@ func bytesKept(t *testing.T, dsn string) (size, blobs int) {
 	return size, blobs
 }
 
-// sharing is a thread with a large file and one that a run has written, and copies of it.
+// sharing is a thread with a large file and one written by a run, and copies of the thread.
 type sharing struct {
 	*harness
 	dsn    string
@@ -70,11 +70,11 @@ func shared(t *testing.T, dsn string, copies int) sharing {
 func (s sharing) wantWhole(what, thread string) {
 	s.t.Helper()
 	if d := cmp.Diff(map[string]string{"large": strings.Repeat("x", largeFile), "small": "of the run"}, s.kept(thread)); d != "" {
-		s.t.Errorf("%s: the files are not whole: %.200s", what, d)
+		s.t.Errorf("%s: the files are incomplete: %.200s", what, d)
 	}
 }
 
-// sweep has threads deleted whose time is over, all at once.
+// sweep deletes expired threads, all at once.
 func (s sharing) sweep(threads ...string) {
 	s.t.Helper()
 	for _, th := range threads {
@@ -85,11 +85,11 @@ func (s sharing) sweep(threads ...string) {
 	gone, err := s.Retention.DeleteThreads(s.ctx, list)
 	s.ok(err)
 	if len(gone) != len(threads) {
-		s.t.Errorf("%d threads are deleted, want %d", len(gone), len(threads))
+		s.t.Errorf("%d threads deleted, want %d", len(gone), len(threads))
 	}
 }
 
-// onEach runs a test over a database of each kind.
+// onEach runs a test with each kind of database.
 func onEach(t *testing.T, test func(t *testing.T, dsn string)) {
 	t.Helper()
 	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) { test(t, fresh(t)) })
@@ -120,12 +120,12 @@ func TestCopiedThreadsShareTheirBytes(t *testing.T) {
 			s.copies = s.copies[1:]
 		}
 		if size, blobs = bytesKept(t, dsn); size != 0 || blobs != 0 {
-			t.Errorf("%d bytes in %d files are left of threads that are gone", size, blobs)
+			t.Errorf("%d bytes in %d files left of deleted threads", size, blobs)
 		}
 	})
 }
 
-// TestFilesOutliveWhatHappensToAThreadThatSharesThem: whatever takes bytes from one thread leaves them to the other.
+// Operations that remove bytes from one thread leave them to the others.
 func TestFilesOutliveWhatHappensToAThreadThatSharesThem(t *testing.T) {
 	t.Parallel()
 	for name, happens := range map[string]func(s sharing, thread string){
@@ -168,7 +168,7 @@ func TestFilesOutliveWhatHappensToAThreadThatSharesThem(t *testing.T) {
 	}
 }
 
-// TestSweptThreadsLeaveSharedBytes: many are deleted in one statement, and some stay.
+// Many threads are deleted in one statement, and some remain.
 func TestSweptThreadsLeaveSharedBytes(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, dsn string) {
@@ -177,12 +177,12 @@ func TestSweptThreadsLeaveSharedBytes(t *testing.T) {
 		s.wantWhole("a copy", s.copies[2])
 		s.sweep(s.copies[2:]...)
 		if size, blobs := bytesKept(t, dsn); size != 0 || blobs != 0 {
-			t.Errorf("%d bytes in %d files are left", size, blobs)
+			t.Errorf("%d bytes in %d files left", size, blobs)
 		}
 	})
 }
 
-// TestBytesGoWithTheLastOfThreadsThatAreDeletedAtOnce: by several processes on PostgreSQL.
+// On PostgreSQL the threads are deleted by several processes.
 func TestBytesGoWithTheLastOfThreadsThatAreDeletedAtOnce(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, dsn string) {
@@ -204,7 +204,7 @@ func TestBytesGoWithTheLastOfThreadsThatAreDeletedAtOnce(t *testing.T) {
 		}
 		all.Wait()
 		if size, blobs := bytesKept(t, dsn); size != 0 || blobs != 0 {
-			t.Errorf("%d bytes in %d files are left", size, blobs)
+			t.Errorf("%d bytes in %d files left", size, blobs)
 		}
 	})
 }

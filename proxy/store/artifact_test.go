@@ -18,7 +18,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// file reads an artifact whole.
 func (b *harness) file(thread, id string) string {
 	b.t.Helper()
 	_, r, err := b.Artifacts.Open(b.ctx, thread, id)
@@ -49,7 +48,7 @@ func (b *harness) paths(thread string) (paths []string) {
 	return paths
 }
 
-// A part is read wherever it begins and ends: within a chunk, over the edge of two, at the end.
+// A part can begin and end anywhere: within a chunk, across a chunk boundary, at the end.
 func TestAFileIsReadFromAnywhere(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -85,7 +84,7 @@ func TestAFileIsReadFromAnywhere(t *testing.T) {
 			t.Errorf("at the end: %d, %v", n, err)
 		}
 		if _, err := r.Seek(-1, io.SeekStart); err == nil {
-			t.Error("a place before the start was taken")
+			t.Error("a position before the start was accepted")
 		}
 	})
 }
@@ -122,8 +121,8 @@ func TestUploadIsKeptInChunks(t *testing.T) {
 	})
 }
 
-// A reader that has been given the uploads up to one of them has not been given the next, whatever the clock says: not
-// moving, or set back.
+// A reader that has seen the uploads up to one of them has not seen the next, even if the clock stands still or is set
+// back.
 func TestUploadsAreInTheOrderOfTheirTimes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -135,7 +134,7 @@ func TestUploadsAreInTheOrderOfTheirTimes(t *testing.T) {
 			for _, path := range []string{"same.txt", fmt.Sprintf("%d.txt", i)} {
 				a := b.save(th, path, path, false)
 				if given.Has(a) {
-					t.Errorf("upload %d of %s seems to have been given: %v", i, path, a.ModifiedAt)
+					t.Errorf("upload %d of %s seems to have been seen: %v", i, path, a.ModifiedAt)
 				}
 				given = given.With(a)
 			}
@@ -155,7 +154,7 @@ func TestBrokenUploadLeavesNothing(t *testing.T) {
 		}{
 			"too large": {strings.NewReader(strings.Repeat("x", 300<<10)), 256 << 10, mapping.TooLarge},
 			"broken":    {brokenAt(300<<10, errors.New("gone")), 0, mapping.Internal},
-			// net/http reports a body that ends early so, for Content-Length and for chunks.
+			// This is how net/http reports a body that ends early, with Content-Length and with chunks.
 			"cut off":                     {brokenAt(300<<10, io.ErrUnexpectedEOF), 0, mapping.Internal},
 			"cut off between two chunks":  {brokenAt(256<<10, io.ErrUnexpectedEOF), 0, mapping.Internal},
 			"cut off at once":             {brokenAt(0, io.ErrUnexpectedEOF), 0, mapping.Internal},
@@ -172,7 +171,7 @@ func TestBrokenUploadLeavesNothing(t *testing.T) {
 	})
 }
 
-// brokenAt is a body that breaks off after n bytes.
+// brokenAt returns a body that breaks off after n bytes.
 func brokenAt(n int, err error) io.Reader {
 	return io.MultiReader(strings.NewReader(strings.Repeat("x", n)), iotest.ErrReader(err))
 }
@@ -187,7 +186,7 @@ func TestStagedArtifactAppearsWithItsEvent(t *testing.T) {
 		staged := b.save(th, "a.txt", "new", true)
 		fresh, twice := b.save(th, "b.txt", "b", true), b.save(th, "b.txt", "bb", true)
 		if staged.ID != old.ID || fresh.ID != twice.ID || b.file(th, old.ID) != "old" {
-			t.Fatal("a staged file shows")
+			t.Fatal("a staged file is visible")
 		}
 		_, err := b.Artifacts.Get(b.ctx, th, fresh.ID)
 		wantClass(t, err, mapping.NotFound, mapping.CodeArtifactNotFound)
@@ -234,8 +233,8 @@ func TestArtifactsAreListedAgentMadeFirstRootFirst(t *testing.T) {
 	})
 }
 
-// A slow reader of a file that goes meanwhile gets an error, never the bytes of the file that comes into its place:
-// that may be another owner's.
+// A slow reader of a file that is deleted gets an error, never the bytes of a new file, which may belong to another
+// owner.
 func TestAReaderIsNotGivenAnotherFile(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -254,7 +253,7 @@ func TestAReaderIsNotGivenAnotherFile(t *testing.T) {
 		bob.save(bob.thread().ID, "big", content("b"), false)
 		rest, err := io.ReadAll(r)
 		if bytes.Contains(rest, []byte("b")) {
-			t.Error("the reader has got bytes of another file")
+			t.Error("the reader got bytes of another file")
 		}
 		if mapping.Classify(err).Class != mapping.NotFound {
 			t.Errorf("%d bytes and %v", len(rest), err)

@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/artifact"
 )
 
-// An upload is listed by whatever way it came to the thread.
+// An upload is listed however it came to the thread.
 func TestUploadsAreSeenHoweverTheyCome(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// writes has a run leave files; content "" drops one.
+// writes makes a run write files; empty content removes one.
 func (b *harness) writes(c *store.CreateRunResult, files ...string) {
 	b.t.Helper()
 	did := update(`{"n":1}`)
@@ -28,7 +28,7 @@ func (b *harness) writes(c *store.CreateRunResult, files ...string) {
 	b.ok(err)
 }
 
-// kept are the visible files of a thread.
+// kept returns the visible files of a thread.
 func (b *harness) kept(thread string) map[string]string {
 	b.t.Helper()
 	list, _, err := b.Artifacts.List(b.ctx, thread, 0, 0)
@@ -40,8 +40,8 @@ func (b *harness) kept(thread string) map[string]string {
 	return files
 }
 
-// A deleted run leaves no files: what it replaced or removed is there again, and keeps its id, be it written by a
-// client or by a run.
+// A deleted run leaves no files. Files that it replaced or removed are restored with their ids, whether a client or a
+// run wrote them.
 func TestFilesFollowADeletedRun(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -78,13 +78,13 @@ func TestFilesFollowADeletedRun(t *testing.T) {
 			t.Fatalf("files (-want +got):\n%s", diff)
 		}
 		if a, err := b.Artifacts.Get(b.ctx, th, upload.ID); err != nil || a.AgentCreated {
-			t.Errorf("the upload is %+v, %v", a, err)
+			t.Errorf("upload: %+v, %v", a, err)
 		}
 	})
 }
 
-// A file that one run removed and another made anew is removed again without the other, and what was there before both
-// comes back only without the one that removed it.
+// If one run removed a file and another recreated it, it is removed again when the other is deleted. The version before
+// both comes back only when the run that removed it is deleted.
 func TestFilesRemovedBeforeADeletedRunStayRemoved(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -118,13 +118,13 @@ func TestFilesRemovedBeforeADeletedRunStayRemoved(t *testing.T) {
 	})
 }
 
-// pathDeed is what a run (by its number, 0: a client) did to a path; "" removed it.
+// pathDeed is a change of a path by a run (by number; 0 is a client). Empty content removes the file.
 type pathDeed struct {
 	run           int
 	path, content string
 }
 
-// filesAfter is what is left of deeds without those of some runs.
+// filesAfter returns the files after all changes except those of some runs.
 func filesAfter(deeds []pathDeed, without map[int]bool) map[string]string {
 	files := map[string]string{}
 	for _, d := range deeds {
@@ -139,7 +139,8 @@ func filesAfter(deeds []pathDeed, without map[int]bool) map[string]string {
 	return files
 }
 
-// doDeed adds a deed to others. What changes nothing is none, and what a run made and removed itself was never there.
+// doDeed appends a change. It ignores a change without effect. A file that a run created and removed itself never
+// existed.
 func doDeed(deeds []pathDeed, d pathDeed) ([]pathDeed, bool) {
 	if d.run == 0 && d.content == "" {
 		return deeds, false // clients only upload
@@ -160,7 +161,7 @@ func doDeed(deeds []pathDeed, d pathDeed) ([]pathDeed, bool) {
 	return append(deeds, d), true
 }
 
-// fileTale is what runs 1 to 3 and clients do to files, and the order in which the runs are deleted.
+// fileTale is a sequence of changes by runs 1 to 3 and clients, and the order in which the runs are deleted.
 type fileTale struct {
 	deeds []pathDeed
 	gone  []int
@@ -173,8 +174,7 @@ var fileTales = rapid.Custom(func(r *rapid.T) fileTale {
 	return fileTale{rapid.SliceOfN(deed, 6, 12).Draw(r, "deeds"), rapid.Permutation([]int{1, 2, 3}).Draw(r, "gone")}
 })
 
-// Whatever runs beside each other and clients do to files: without some of the runs they are what the others made of
-// them.
+// Whatever concurrent runs and clients do to files, deleting some runs leaves what the others made of them.
 func TestFilesAreWhatTheRunsLeftDid(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -212,7 +212,7 @@ func TestFilesAreWhatTheRunsLeftDid(t *testing.T) {
 	})
 }
 
-// What other runs stand on stays, and with it the files; a file that a client brought meanwhile is the client's.
+// Files that other runs depend on remain, and a file that a client uploaded since belongs to the client.
 func TestFilesOthersStandOnStay(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -236,7 +236,7 @@ func TestFilesOthersStandOnStay(t *testing.T) {
 	})
 }
 
-// Runs beside each other: each path goes back to what the others made of it.
+// After deleting a concurrent run, each path is what the other runs made of it.
 func TestFilesOfASharedRunAreTakenOut(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -259,7 +259,7 @@ func TestFilesOfASharedRunAreTakenOut(t *testing.T) {
 	})
 }
 
-// Replaced files go with the checkpoints that had them, not before.
+// Replaced files are dropped with the checkpoints that contain them, not before.
 func TestReplacedFilesGoWithTheirHistory(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

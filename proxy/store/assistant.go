@@ -11,20 +11,20 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Assistants is the assistants that clients make, with their versions.
+// Assistants holds the assistants created by clients, with their versions.
 type Assistants struct{ base *base }
 
-// An assistant's versions are kept whole; the row of the assistant repeats the current one, so that runs are made with
-// one read.
+// All versions of an assistant are stored in full. The assistant's row repeats the current one, so that creating a run
+// needs only one read.
 const assistantColumns = `a.id, a.tenant, a.assistant_id, a.owner, a.version, a.last, a.body, a.created_us, a.updated_us FROM assistants a`
 
 type assistantRow struct {
 	key  int64
-	last int // the highest version there is
+	last int // the highest existing version
 	mapping.Assistant
 }
 
-// assistantBody is what a version consists of.
+// assistantBody is the content of a version.
 type assistantBody struct {
 	Graph       string          `json:"graph"`
 	Name        string          `json:"name"`
@@ -38,7 +38,7 @@ func bodyOf(a mapping.Assistant) ([]byte, error) {
 	return json.Marshal(assistantBody{a.Graph, a.Name, a.Description, objectOrEmpty(a.Metadata), objectOrEmpty(a.Config), objectOrEmpty(a.Context)})
 }
 
-// set puts a version's body into an assistant.
+// set copies a version's content into an assistant.
 func (b assistantBody) set(a *mapping.Assistant) {
 	a.Graph, a.Name, a.Description = b.Graph, b.Name, b.Description
 	a.Metadata, a.Config, a.Context = objectOrEmpty(b.Metadata), objectOrEmpty(b.Config), objectOrEmpty(b.Context)
@@ -61,8 +61,9 @@ func (r *assistantRow) read(body []byte) error {
 	return err
 }
 
-// Create keeps an assistant as its version 1. One that is there with the same id is Conflict assistant_exists, or is
-// returned as it is (made: false). So is the one that an earlier request with the same key made.
+// Create stores an assistant as version 1. If there is one with the same id, it returns Conflict assistant_exists or,
+// with orGet, the existing one with made false. If an earlier request with the same key created an assistant, it
+// returns that.
 func (s *Assistants) Create(ctx context.Context, a mapping.Assistant, orGet bool, k IdempotencyKey) (kept mapping.Assistant, made bool, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
@@ -111,7 +112,7 @@ func putAssistantVersion(t *sqldb.Tx, key int64, version int, body []byte) error
 	return t.Put(`INSERT INTO assistant_versions (assistant, version, body, created_us) VALUES ($1, $2, $3, $4)`, key, version, t.Sealed(body, colVersionBody, key, version), t.Now)
 }
 
-// Get finds an assistant that was made; configured ones are not here.
+// Get returns an assistant created by a client. Configured ones are not stored here.
 func (s *Assistants) Get(ctx context.Context, id string) (a mapping.Assistant, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readAssistant(t, tables.ScopeOf(ctx), id)
@@ -134,7 +135,7 @@ func noAssistant(row assistantRow, err error, id string) error {
 	return tables.NotFound(err, mapping.CodeAgentNotFound, "assistant", id)
 }
 
-// holdAssistant is readAssistant that keeps others from changing it meanwhile.
+// holdAssistant is readAssistant with the row locked.
 func holdAssistant(t *sqldb.Tx, sc tables.Scope, id string) (row assistantRow, err error) {
 	if t.Shared() {
 		if err = t.Put(`SELECT 1 FROM assistants WHERE tenant = $1 AND assistant_id = $2 FOR UPDATE`, sc.Tenant, id); err != nil {
@@ -144,8 +145,8 @@ func holdAssistant(t *sqldb.Tx, sc tables.Scope, id string) (row assistantRow, e
 	return readAssistant(t, sc, id)
 }
 
-// Update makes a further version of what change makes of the current one, and makes that current. change may be called
-// more than once.
+// Update applies change to the current version, stores the result as a new version and makes that current. change may
+// be called more than once.
 func (s *Assistants) Update(ctx context.Context, id string, change func(*mapping.Assistant) error) (changed mapping.Assistant, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, tables.ScopeOf(ctx), id)
@@ -169,14 +170,13 @@ func (s *Assistants) Update(ctx context.Context, id string, change func(*mapping
 	return changed, err
 }
 
-// setAssistantVersion makes a version the current one.
 func setAssistantVersion(t *sqldb.Tx, key int64, a mapping.Assistant, last int, body []byte) error {
 	_, err := t.Exec(`UPDATE assistants SET graph = $2, version = $3, last = $4, body = $5, updated_us = $6 WHERE id = $1`,
 		key, a.Graph, a.Version, last, t.Sealed(body, colAssistantBodies, a.Tenant, a.ID), t.Now)
 	return err
 }
 
-// SetVersion makes an earlier version, or a later one, current again.
+// SetVersion makes an existing version the current one.
 func (s *Assistants) SetVersion(ctx context.Context, id string, version int) (changed mapping.Assistant, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, tables.ScopeOf(ctx), id)
@@ -201,8 +201,8 @@ func (s *Assistants) SetVersion(ctx context.Context, id string, version int) (ch
 	return changed, err
 }
 
-// Versions lists the versions of an assistant that are over agents the principal may use, newest first; the times of
-// each are when it was made.
+// Versions lists the versions of an assistant whose agents the principal may use, newest first. The times of each are
+// its creation time.
 func (s *Assistants) Versions(ctx context.Context, id string, metadata json.RawMessage, limit, offset int) (list []mapping.Assistant, err error) {
 	keep, pick := containing(metadata), picker{Limit: limit, Offset: offset}
 	may := mapping.PrincipalOf(ctx).May
@@ -230,7 +230,7 @@ func (s *Assistants) Versions(ctx context.Context, id string, metadata json.RawM
 	return list, err
 }
 
-// List returns all that the principal sees, oldest first.
+// List returns all assistants that the principal can see, oldest first.
 func (s *Assistants) List(ctx context.Context) (list []mapping.Assistant, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		sc := tables.ScopeOf(ctx)
@@ -245,7 +245,7 @@ func (s *Assistants) List(ctx context.Context) (list []mapping.Assistant, err er
 	return list, err
 }
 
-// Delete removes an assistant with its versions and crons. Runs it has made stay.
+// Delete removes an assistant with its versions and crons. Its runs remain.
 func (s *Assistants) Delete(ctx context.Context, id string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, tables.ScopeOf(ctx), id)

@@ -42,7 +42,7 @@ func TestAssistantHasVersions(t *testing.T) {
 		if back.Version != 1 || back.Name != "Ada" || string(back.Metadata) != `{"team":"a","n":1}` {
 			t.Errorf("%+v", back)
 		}
-		// A further version has a number of its own, whichever is current.
+		// The next version gets a new number, whichever version is current.
 		third, err := b.Assistants.Update(b.ctx, assistantID, func(a *mapping.Assistant) error { a.Description = ""; return nil })
 		b.ok(err)
 		if third.Version != 3 || third.Name != "Ada" {
@@ -128,7 +128,7 @@ func TestAssistantsBelongToATenant(t *testing.T) {
 	})
 }
 
-// Versions made at the same time are different ones.
+// Concurrent updates create different versions.
 func TestAssistantVersionsRace(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

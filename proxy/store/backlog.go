@@ -7,28 +7,27 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Backlog is what has not ended, of all tenants and all processes.
+// Backlog counts unfinished work of all tenants and processes.
 type Backlog struct {
-	Runs     []RunCount // where there are some
-	Webhooks int        // that are to be delivered, now or later
+	Runs     []RunCount // only for agents with such runs
+	Webhooks int        // still to be delivered, now or later
 	Items    item.WithoutVectors
 }
 
-// RunCount is how many runs of an agent wait to be started, now or later, are running, or are parked: "queued",
-// "running" or "parked".
+// RunCount is the number of an agent's runs in one state: "queued" (to start now or later), "running" or "parked".
 type RunCount struct {
 	Agent, State string
 	Runs         int
 }
 
-// The texts of Backlog. Each reads what has not ended, by an index that has nothing else.
+// The queries of Backlog. Each uses an index that contains only unfinished rows.
 const (
 	countQueued  = `SELECT agent, 'queued', count(*) FROM runs WHERE status = 'pending' GROUP BY agent`
 	countRunning = `SELECT agent, CASE WHEN parked = 0 THEN 'running' ELSE 'parked' END AS state, count(*) FROM runs WHERE ended_us = 0 AND status = 'running' GROUP BY agent, parked`
 	countHooks   = `SELECT count(*) FROM outbox WHERE done_us = 0`
 )
 
-// Backlog counts what has not ended. All tenants, all processes.
+// Backlog counts unfinished work. It covers all tenants and processes.
 func (s *Store) Backlog(ctx context.Context) (found Backlog, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		found = Backlog{}

@@ -17,14 +17,14 @@ type base struct {
 	bells
 }
 
-// runKey is where a run's rows are. Tokens: its row says that it has some; Overlaps: others may run on its thread
-// meanwhile.
+// runKey locates a run's rows. Tokens means that its row is already marked as having tokens, and Overlaps that other
+// runs may run on its thread at the same time.
 type runKey struct {
 	Run, Thread      int64
 	Tokens, Overlaps bool
 }
 
-// keysKept bounds the cache of keys: about 2 MB when full.
+// keysKept limits the cache of keys to about 2 MB.
 const keysKept = 8192
 
 // newBase returns a base with an empty cache of keys and without pending notifications.

@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// The writes of a run of three steps over a real file: made with its thread, linked, three updates with checkpoints,
-// ended.
+// benchRun performs the writes of a run of three steps: created with its thread, linked, three updates with
+// checkpoints, ended.
 func benchRun(b *harness) {
 	n := newThreadRun()
 	n.Events = append(n.Events, mapping.Event{Kind: mapping.KindInput, Data: []byte(`{"messages":[{"id":"1","type":"human","content":"hi"}]}`),
@@ -57,7 +57,7 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// BenchmarkRunSealed is BenchmarkRun with a key, beside none.
+// BenchmarkRunSealed is BenchmarkRun with and without a key.
 func BenchmarkRunSealed(b *testing.B) {
 	for name, keys := range map[string]*seal.Ring{"plain": nil, "sealed": sealRing(b, false, 1)} {
 		b.Run(name, func(b *testing.B) {

@@ -11,26 +11,27 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// States are those of threads: read at their checkpoints, and updated outside of runs.
+// States reads the states of threads at their checkpoints and updates them outside of runs.
 type States struct {
 	base  *base
 	holds updateHolds
 }
 
-// State is what a state is folded from: the newest snapshot at or before the checkpoint and the state-changing events
-// after it, up to and including it.
+// State is the source of a state: the newest snapshot at or before the checkpoint, and the state-changing events after
+// the snapshot up to and including the checkpoint.
 type State struct {
 	Checkpoint mapping.Checkpoint // zero on an empty thread
-	Snapshot   []byte             // nil: empty state
+	Snapshot   []byte             // nil means the empty state
 	Events     []mapping.Event
 	DiffBytes  int // bytes of the Data of Events
-	// Continues: Events is only what came since the state before this one in the list (States.List), and Snapshot is
-	// not set.
+	// Continues means that Events contains only the changes since the previous state in the list (States.List), and
+	// Snapshot is not set.
 	Continues bool
 }
 
-// checkpointPos is a checkpoint's place: its number, its line, and what its state is folded on: base > 0 the snapshot
-// kept with that number, 0 the empty state, < 0 the state at number -base, which the line forked from.
+// checkpointPos locates a checkpoint: its number, its line, and the base that its state is folded on. If base > 0, it
+// is the number of the event with the snapshot. If it is 0, the base is the empty state. If base < 0, the line forked
+// from the state at number -base.
 type checkpointPos struct{ seq, line, base int64 }
 
 func findCheckpoint(t *sqldb.Tx, thread int64, id string) (at checkpointPos, err error) {
@@ -38,7 +39,8 @@ func findCheckpoint(t *sqldb.Tx, thread int64, id string) (at checkpointPos, err
 	return at, tables.NotFound(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
 }
 
-// At reads a checkpoint; "" is the head. An empty thread gives a zero State; an unknown id is NotFound.
+// At reads a checkpoint. An empty id means the head. It returns a zero State for an empty thread and NotFound for an
+// unknown id.
 func (s *States) At(ctx context.Context, threadID, checkpointID string) (st State, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		key, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
@@ -64,8 +66,8 @@ func (s *States) At(ctx context.Context, threadID, checkpointID string) (st Stat
 	return st, err
 }
 
-// Checkpoint reads a checkpoint without its state; "" is the head. An empty thread gives a zero Checkpoint; an unknown
-// id is NotFound.
+// Checkpoint reads a checkpoint without its state. An empty id means the head. It returns a zero Checkpoint for an
+// empty thread and NotFound for an unknown id.
 func (s *States) Checkpoint(ctx context.Context, threadID, checkpointID string) (c mapping.Checkpoint, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		c = mapping.Checkpoint{}
@@ -100,7 +102,7 @@ func readState(t *sqldb.Tx, thread int64, at checkpointPos) (st State, err error
 	return st, st.fillIn(t, thread, at)
 }
 
-// stateSource reads what a state is folded from. It goes back over forks until one has a snapshot.
+// stateSource reads the source of a state. It follows forks back to a line with a snapshot.
 func stateSource(t *sqldb.Tx, thread int64, at checkpointPos) (snapshot []byte, events []mapping.Event, err error) {
 	if at.base >= 0 {
 		if snapshot, err = snapshotAt(t, thread, at.base); err != nil {
@@ -128,10 +130,10 @@ func snapshotAt(t *sqldb.Tx, thread, base int64) (snapshot []byte, err error) {
 	return snapshot, err
 }
 
-// fillIn adds the checkpoint itself, from the event that made it, and the size of the events.
+// fillIn adds the checkpoint, from the event that created it, and the size of the events.
 func (st *State) fillIn(t *sqldb.Tx, thread int64, at checkpointPos) error {
 	made := st.Events
-	if len(made) == 0 || made[len(made)-1].Seq != at.seq { // the checkpoint is its own snapshot
+	if len(made) == 0 || made[len(made)-1].Seq != at.seq { // the checkpoint has its own snapshot
 		var err error
 		if made, err = readEvents(t, thread, at.seq-1, 1, everything); err != nil {
 			return err
@@ -146,8 +148,8 @@ func (st *State) fillIn(t *sqldb.Tx, thread int64, at checkpointPos) error {
 	return nil
 }
 
-// List reads many checkpoints of one thread at once, in the given order. One that lies on the same line as its
-// predecessor, and not before it, only says what came since (Continues).
+// List reads several checkpoints of one thread at once, in the given order. A checkpoint on the same line as the
+// previous one, and not before it, contains only the changes since (Continues).
 func (s *States) List(ctx context.Context, threadID string, ids []string) (states []State, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		key, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
@@ -184,16 +186,16 @@ func continued(t *sqldb.Tx, thread int64, before, at checkpointPos) (st State, e
 	return st, st.fillIn(t, thread, at)
 }
 
-// CheckpointQuery selects checkpoints of a thread; empty fields select all.
+// CheckpointQuery selects checkpoints of a thread. Empty fields match all.
 type CheckpointQuery struct {
-	Before   string // id: only those made before it
-	At       string // id: this one alone
+	Before   string // id: only checkpoints created before it
+	At       string // id: only this one
 	Metadata json.RawMessage
-	Limit    int // 0: all
+	Limit    int // 0 means all
 }
 
 // Checkpoints lists checkpoints, newest first. Their states are read by List. Metadata is matched by containment
-// against rule.CheckpointMetadata. An unknown Before or At is NotFound.
+// against rule.CheckpointMetadata. It returns NotFound if Before or At is unknown.
 func (s *States) Checkpoints(ctx context.Context, threadID string, q CheckpointQuery) (list []mapping.Checkpoint, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
@@ -220,7 +222,7 @@ func (s *States) Checkpoints(ctx context.Context, threadID string, q CheckpointQ
 	return list, err
 }
 
-// bounds returns the numbers from which and below which all wanted checkpoints are.
+// bounds returns the range [from, to) of the numbers of matching checkpoints.
 func (q CheckpointQuery) bounds(t *sqldb.Tx, thread int64) (from, to int64, err error) {
 	to = 1 << 62
 	if q.Before != "" {

@@ -12,9 +12,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// OldHistories lists threads that no run is active on, whose newest run does not wait for an answer (going on may need
-// the state it began with), and whose oldest checkpoint was made at before or earlier, in the order the threads were
-// made, beginning after from (zero: the first). All tenants.
+// OldHistories lists threads whose oldest checkpoint was created at before or earlier. It leaves out threads with an
+// active run, and those whose newest run waits for an answer, because continuing may need the state it began with. They
+// are ordered by creation and start after from (zero means at the first). It covers all tenants.
 func (s *Retention) OldHistories(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT h.id, h.tenant, h.thread_id FROM threads h WHERE h.id > $1 AND h.status <> 'interrupted'
@@ -30,9 +30,10 @@ func (s *Retention) OldHistories(ctx context.Context, before time.Time, from Ove
 	return list, err
 }
 
-// ForgetHistory drops checkpoints made at before or earlier, but not the head and what comes after it: their states can
-// be read, forked and run from no more, and neither can runs be replayed that began on one of them. So do the files
-// that runs replaced until then. The events stay. n is how many were dropped; 0 while a run is active.
+// ForgetHistory drops checkpoints created at before or earlier, except the head and later ones. Their states can no
+// longer be read, forked or run from, and runs that began on one of them cannot be replayed. File versions that runs
+// replaced until then are dropped, too. The events remain. It returns the number of dropped checkpoints, which is 0
+// while a run is active.
 func (s *Retention) ForgetHistory(ctx context.Context, o Overdue, before time.Time) (n int64, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		if err := tables.LockThread(t, o.key); err != nil {
@@ -44,7 +45,7 @@ func (s *Retention) ForgetHistory(ctx context.Context, o Overdue, before time.Ti
 	return n, err
 }
 
-// forgetHistory is ForgetHistory of a thread that is held.
+// forgetHistory is ForgetHistory for a locked thread.
 func forgetHistory(t *sqldb.Tx, o Overdue, before time.Time) (n int64, err error) {
 	c := compaction{Tx: t, thread: o.key}
 	ok, err := c.find(o, before)
@@ -60,8 +61,8 @@ func forgetHistory(t *sqldb.Tx, o Overdue, before time.Time) (n int64, err error
 	return n, artifact.ForgetVersions(t, o.key, before.UnixMicro())
 }
 
-// KeepLatest drops the states of an overdue thread but the newest, and its time to go: it stays. One that has changed
-// since it was listed, or that a run is active on by now, is left as it is.
+// KeepLatest drops all states of an overdue thread except the newest and clears its expiry; the thread remains. It does
+// nothing if the thread has changed since it was listed or has an active run.
 func (s *Retention) KeepLatest(ctx context.Context, o Overdue) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		if err := tables.LockThread(t, o.key); err != nil {
@@ -77,7 +78,7 @@ func (s *Retention) KeepLatest(ctx context.Context, o Overdue) error {
 	})
 }
 
-// DeleteHistory is ForgetHistory of one thread up to its head, whatever its age.
+// DeleteHistory is ForgetHistory for one thread up to its head, whatever its age.
 func (s *Retention) DeleteHistory(ctx context.Context, threadID string) (n int64, err error) {
 	o := Overdue{Tenant: tables.TenantOf(ctx), ThreadID: threadID}
 	if err := s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
@@ -89,14 +90,14 @@ func (s *Retention) DeleteHistory(ctx context.Context, threadID string) (n int64
 	return s.ForgetHistory(ctx, o, time.UnixMicro(math.MaxInt64))
 }
 
-// compaction is one ForgetHistory on its way.
+// compaction is a running ForgetHistory.
 type compaction struct {
 	*sqldb.Tx
 	thread int64
-	floor  int64 // number of the oldest checkpoint that stays
+	floor  int64 // number of the oldest checkpoint to keep
 }
 
-// find looks for the floor; ok is false when there is nothing to drop.
+// find determines the floor. ok is false if there is nothing to drop.
 func (c *compaction) find(o Overdue, before time.Time) (ok bool, err error) {
 	var head int64
 	err = c.Get(`SELECT e.seq FROM threads h JOIN thread_seq q ON q.thread = h.id JOIN events e ON e.thread = h.id AND e.checkpoint = q.head
@@ -114,7 +115,7 @@ func (c *compaction) find(o Overdue, before time.Time) (ok bool, err error) {
 	return err == nil, err
 }
 
-// materializeSnapshots gives every line that stays, but stands on something that goes, a snapshot to stand on.
+// materializeSnapshots stores a snapshot for every remaining line that is folded on something to be dropped.
 func (c *compaction) materializeSnapshots() error {
 	type row struct {
 		checkpointPos
@@ -144,7 +145,7 @@ func (c *compaction) materializeSnapshots() error {
 	return nil
 }
 
-// snapshot keeps the full state with a checkpoint, for all of its line after it.
+// snapshot stores the full state with a checkpoint, as the base of the later checkpoints of its line.
 func (c *compaction) snapshot(at checkpointPos) error {
 	fold, err := foldAt(c.Tx, c.thread, at)
 	if err != nil {
@@ -161,7 +162,7 @@ func (c *compaction) snapshot(at checkpointPos) error {
 	return err
 }
 
-// drop takes what is below the floor out of the history.
+// drop removes everything below the floor from the history.
 func (c *compaction) drop() (int64, error) {
 	n, err := c.Exec(`UPDATE events SET checkpoint = NULL, snapshot = NULL, base = NULL, line = NULL WHERE thread = $1 AND line IS NOT NULL
  AND checkpoint IS NOT NULL AND seq < $2`, c.thread, c.floor)

@@ -19,7 +19,7 @@ func (b *harness) say(c *store.CreateRunResult, n int) string {
 	return ev.Head.Checkpoint.ID
 }
 
-// whole is a state, folded.
+// whole returns a folded state.
 func (b *harness) whole(thread, checkpoint string) string {
 	b.t.Helper()
 	st, err := b.States.At(b.ctx, thread, checkpoint)
@@ -70,10 +70,10 @@ func TestOldHistoryIsForgottenAndTheRestStands(t *testing.T) {
 			clock.at = clock.at.Add(time.Hour)
 		}
 		if n := b.forget(start.Add(2 * time.Hour)); n != 0 {
-			t.Fatalf("%d forgotten during a run", n)
+			t.Fatalf("%d checkpoints forgotten during a run", n)
 		}
 		b.end(c, mapping.RunSuccess)
-		// A further run forks from an old state, and goes on there.
+		// Another run forks from an old state and continues there.
 		f := newRun(th, mapping.StrategyReject)
 		f.Run.Options.Checkpoint = at[1]
 		fork := b.create(f)
@@ -82,7 +82,7 @@ func TestOldHistoryIsForgottenAndTheRestStands(t *testing.T) {
 		b.end(fork, mapping.RunSuccess)
 
 		if n := b.forget(start.Add(2 * time.Hour)); n != 3 {
-			t.Errorf("%d forgotten, want 3", n)
+			t.Errorf("%d checkpoints forgotten, want 3", n)
 		}
 		want := []string{forked, at[5], at[4], at[3]}
 		if d := cmp.Diff(want, b.history(th)); d != "" {
@@ -96,12 +96,12 @@ func TestOldHistoryIsForgottenAndTheRestStands(t *testing.T) {
 		_, err := b.States.At(b.ctx, th, at[0])
 		wantClass(t, err, mapping.NotFound, mapping.CodeCheckpointNotFound)
 		if evs, err := b.Events.List(b.ctx, th, c.Run.ID, 0, 0); err != nil || len(evs) != 14 {
-			t.Errorf("%d events of the first run are left, %v", len(evs), err)
+			t.Errorf("%d events of the first run left, %v", len(evs), err)
 		}
 		if n := b.forget(start.Add(2 * time.Hour)); n != 0 {
-			t.Errorf("%d forgotten the second time", n)
+			t.Errorf("%d checkpoints forgotten the second time", n)
 		}
-		// What comes next builds on what is left.
+		// Later changes build on what remains.
 		next := b.create(newRun(th, mapping.StrategyReject))
 		last := b.say(next, 8)
 		b.end(next, mapping.RunSuccess)
@@ -109,7 +109,7 @@ func TestOldHistoryIsForgottenAndTheRestStands(t *testing.T) {
 			t.Errorf("state %s", got)
 		}
 		if n := b.forget(clock.at.Add(time.Hour)); n != 4 {
-			t.Errorf("%d forgotten, want all but the head", n)
+			t.Errorf("%d checkpoints forgotten, want all but the head", n)
 		}
 		if got := b.whole(th, ""); got != `{"k0":0,"k1":1,"k7":7,"k8":8}` {
 			t.Errorf("state of the head %s", got)

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// keepFolded keeps a snapshot of the thread's own state where the run wanted to keep one of what it knows: with the
-// last of those checkpoints.
+// keepFolded stores a snapshot of the thread's own state where the run wanted to store one of its view of the state. It
+// is stored with the last of those checkpoints.
 func keepFolded(t *sqldb.Tx, thread int64, events []mapping.Event, wanted map[string][]byte) error {
 	for _, e := range slices.Backward(events) {
 		if e.Head.Checkpoint == nil || wanted[e.Head.Checkpoint.ID] == nil {
@@ -40,7 +40,7 @@ func foldAt(t *sqldb.Tx, thread int64, at checkpointPos) (*state.Fold, error) {
 	return fold.ApplyAll(events)
 }
 
-// keepAt makes the newest checkpoints, from a number on, stand on a snapshot there.
+// keepAt stores a snapshot at seq and makes it the base of the checkpoints from there on.
 func keepAt(t *sqldb.Tx, thread, seq int64, state []byte) error {
 	if err := t.Put(`UPDATE events SET snapshot = $3 WHERE thread = $1 AND seq = $2`, thread, seq, t.Sealed(state, colEventSnapshot, thread, seq)); err != nil {
 		return err

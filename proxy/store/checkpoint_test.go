@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// state is the list of the numbers ("n" members) a state consists of.
+// state returns the numbers (members "n") that a state consists of.
 func (b *harness) state(thread, checkpoint string) (list []string) {
 	b.t.Helper()
 	st, err := b.States.At(b.ctx, thread, checkpoint)
@@ -149,7 +149,7 @@ func TestForksHaveLinesOfTheirOwn(t *testing.T) {
 	})
 }
 
-// A queued run that asked for an older checkpoint forks when it is claimed.
+// A queued run with an older checkpoint forks when it is claimed.
 func TestQueuedRunForksAtItsClaim(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -245,14 +245,14 @@ func TestDeletedRunRewindsTheHead(t *testing.T) {
 
 		third := b.create(newRun(c.Run.ThreadID, mapping.StrategyReject))
 		if third.Claimed.Logged[0].Seq != last+1 {
-			t.Fatalf("number %d after %d: a number was given again", third.Claimed.Logged[0].Seq, last)
+			t.Fatalf("number %d after %d: a number was reused", third.Claimed.Logged[0].Seq, last)
 		}
 		four := b.push(third, 4, "")
 		if d := cmp.Diff([]string{"1", "4"}, b.state(c.Run.ThreadID, four)); d != "" {
 			t.Error(d)
 		}
 		b.end(third, mapping.RunSuccess)
-		// The first run has history standing on it: its states stay readable.
+		// Later history depends on the first run, so its states remain readable.
 		b.ok(b.Runs.Delete(b.ctx, "", c.Run.ID))
 		if d := cmp.Diff([]string{"1", "4"}, b.state(c.Run.ThreadID, "")); d != "" {
 			t.Error(d)
@@ -264,7 +264,7 @@ func TestDeletedRunRewindsTheHead(t *testing.T) {
 	})
 }
 
-// A run that left no state behind began on one all the same, and is replayed from it.
+// A run without a state of its own also began on one, and is replayed from it.
 func TestDeletedRunLeavesTheStateOthersBeganOn(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -278,7 +278,7 @@ func TestDeletedRunLeavesTheStateOthersBeganOn(t *testing.T) {
 		left, err := b.Runs.Get(b.ctx, "", second.Run.ID)
 		b.ok(err)
 		if left.Base != one {
-			t.Fatalf("it began on %q, not on %q", left.Base, one)
+			t.Fatalf("the run began on %q, not on %q", left.Base, one)
 		}
 		if d := cmp.Diff([]string{"1"}, b.state(first.Run.ThreadID, left.Base)); d != "" {
 			t.Error(d)

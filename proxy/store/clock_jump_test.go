@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// hands are the clock of a database that can be set, and the time that passes.
+// hands is a database clock that can be set, with an independent elapsed time.
 type hands struct {
 	at     time.Time
 	passed time.Duration
@@ -24,7 +24,7 @@ func handled(t *testing.T, open opener) (*harness, *hands) {
 	return open(t, store.Options{Now: func() time.Time { return h.at }, Passed: func() time.Duration { return h.passed }, Synchronous: "normal"}), h
 }
 
-// pass lets time pass while the database is looked at.
+// pass advances the time while the database is in use.
 func (h *hands) pass(b *harness, d time.Duration) {
 	for d > 0 {
 		step := min(d, time.Minute)
@@ -33,7 +33,7 @@ func (h *hands) pass(b *harness, d time.Duration) {
 	}
 }
 
-// jump sets the clock, and lets it be believed.
+// jump sets the clock and waits until that is believed.
 func (h *hands) jump(b *harness, d time.Duration) {
 	h.at = h.at.Add(d)
 	b.Now()
@@ -83,7 +83,7 @@ func TestAnItemLivesItsTimeWhenTheClockIsSet(t *testing.T) {
 			}
 			h.pass(b, 3*time.Minute)
 			if got := b.items(); got != "old" {
-				t.Errorf("when the time of the younger is over: %q", got)
+				t.Errorf("when the younger one has expired: %q", got)
 			}
 			h.jump(b, -jump)
 			if got := b.items(); got != "old" {
@@ -91,13 +91,13 @@ func TestAnItemLivesItsTimeWhenTheClockIsSet(t *testing.T) {
 			}
 			h.pass(b, 30*time.Minute)
 			if got := b.items(); got != "" {
-				t.Errorf("when its time is over: %q", got)
+				t.Errorf("when it has expired: %q", got)
 			}
 			h.jump(b, -jump)
 			b.putFor("back", 30*time.Minute)
 			h.jump(b, jump)
 			if got := b.items(); got != "back" {
-				t.Errorf("of before the clock was put right: %q", got)
+				t.Errorf("created before the clock was corrected: %q", got)
 			}
 		}
 	})
@@ -115,19 +115,19 @@ func TestAnIdempotencyKeyIsRememberedWhenTheClockIsSet(t *testing.T) {
 		first := make("a")
 		for _, jump := range []time.Duration{time.Hour, -time.Hour, year, -year} {
 			h.jump(b, jump)
-			make("of " + jump.String()) // keys that are over are forgotten
+			make("of " + jump.String()) // drops expired keys
 			if again := make("a"); again.ID != first.ID {
-				t.Errorf("after a jump of %v the request is made again", jump)
+				t.Errorf("after a jump of %v the request was repeated", jump)
 			}
 		}
 		h.pass(b, 25*time.Hour)
 		if again := make("a"); again.ID == first.ID {
-			t.Error("it is remembered after a day")
+			t.Error("the request is still remembered after a day")
 		}
 	})
 }
 
-// begun is which runs may start.
+// begun returns the runs that may start.
 func (b *harness) begun() (ids []string, next time.Time) {
 	b.t.Helper()
 	ids, _, next = b.claims()
@@ -149,11 +149,11 @@ func TestADelayedRunWaitsItsTimeWhenTheClockWasAhead(t *testing.T) {
 			}
 			h.pass(b, 19*time.Minute)
 			if ids, _ := b.begun(); len(ids) > 0 {
-				t.Error("it starts early")
+				t.Error("the run starts early")
 			}
 			h.pass(b, time.Minute)
 			if ids, _ := b.begun(); !cmp.Equal(ids, []string{n.Run.ID}) {
-				t.Errorf("when its time has come: %v", ids)
+				t.Errorf("at its start time: %v", ids)
 			}
 		}
 	})
@@ -179,7 +179,7 @@ func TestADeliveryIsTriedAgainWhenTheClockWasAhead(t *testing.T) {
 	})
 }
 
-// A run that a process has made whose clock was ahead is taken back by another one, too.
+// If a process creates a run while its clock is ahead, other processes correct the delay, too.
 func TestADelayedRunOfAProcessThatWasAheadWaitsItsTime(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)
@@ -197,7 +197,7 @@ func TestADelayedRunOfAProcessThatWasAheadWaitsItsTime(t *testing.T) {
 		away = 0
 		h.pass(a, 21*time.Minute)
 		if ids, _ := b.begun(); !cmp.Equal(ids, []string{n.Run.ID}) {
-			t.Errorf("when its time has come: %v", ids)
+			t.Errorf("at its start time: %v", ids)
 		}
 	}
 }

@@ -1,8 +1,7 @@
 package store
 
-// The columns whose bodies are sealed where the bridge has keys (sqldb.Tx.Sealed). Of the rows they are in, what names
-// something stays as it is, and what is searched for: ids, labels, paths, times, statuses and the metadata of threads,
-// runs and crons.
+// The columns that are sealed if the bridge has keys (sqldb.Tx.Sealed). Names and columns that are searched remain
+// unsealed: ids, labels, paths, times, statuses and the metadata of threads, runs and crons.
 const (
 	colEventHead         = "events.head"
 	colEventData         = "events.data"

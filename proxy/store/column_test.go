@@ -22,6 +22,6 @@ func TestFillKeysAddsWhatIsMissing(t *testing.T) {
 		}
 	}
 	if _, err := fillKeys([]byte(`[1]`), []byte(`{"a":1}`)); err == nil {
-		t.Error("a list was filled")
+		t.Error("fillKeys accepted a list")
 	}
 }

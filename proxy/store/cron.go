@@ -17,7 +17,7 @@ import (
 // Crons keeps the crons that create runs at set times. It creates no run and parses no schedule.
 type Crons struct {
 	base *base
-	most int // of a tenant; 0: any number
+	most int // limit per tenant; 0 means none
 }
 
 const cronColumns = `c.id, c.tenant, c.cron_id, c.owner, coalesce(h.thread_id, ''), c.agent, c.assistant_id, c.schedule, c.timezone, c.enabled, c.keep,
@@ -36,8 +36,8 @@ func (r *cronRow) scan(scan func(...any) error) error {
 	return err
 }
 
-// Create keeps a cron. Its thread, if it names one, must be there (NotFound), and takes it along when it is deleted. A
-// request with a key that came before gets the cron it made.
+// Create stores a cron. If it names a thread, that must exist (NotFound), and the cron is deleted with it. A repeated
+// request with the same key returns the existing cron.
 func (s *Crons) Create(ctx context.Context, c mapping.Cron, key IdempotencyKey) (made mapping.Cron, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
@@ -76,7 +76,6 @@ func (s *Crons) Create(ctx context.Context, c mapping.Cron, key IdempotencyKey) 
 	return made, err
 }
 
-// Get finds a cron.
 func (s *Crons) Get(ctx context.Context, id string) (c mapping.Cron, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readCron(t, tables.ScopeOf(ctx), id)
@@ -95,7 +94,7 @@ func readCron(t *sqldb.Tx, sc tables.Scope, id string) (row cronRow, err error) 
 	return row, tables.NotFound(err, mapping.CodeCronNotFound, "cron", id)
 }
 
-// Update replaces what can change of a cron: all but its ids, owner, thread and agent.
+// Update replaces the mutable fields of a cron: all except its ids, owner, thread and agent.
 func (s *Crons) Update(ctx context.Context, c mapping.Cron) (changed mapping.Cron, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := readCron(t, tables.ScopeOf(ctx), c.ID)
@@ -115,7 +114,7 @@ func (s *Crons) Update(ctx context.Context, c mapping.Cron) (changed mapping.Cro
 	return changed, err
 }
 
-// Delete removes a cron. Runs it has made stay.
+// Delete removes a cron. Its runs remain.
 func (s *Crons) Delete(ctx context.Context, id string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := readCron(t, tables.ScopeOf(ctx), id)
@@ -131,12 +130,12 @@ type CronQuery struct {
 	Agent, Assistant, ThreadID string
 	Enabled                    *bool
 	Metadata                   json.RawMessage // containment
-	SortBy                     mapping.SortKey // as adapter.CronQuery has it
+	SortBy                     mapping.SortKey // as in adapter.CronQuery
 	Asc                        bool
-	Limit, Offset              int // Limit 0: all
+	Limit, Offset              int // Limit 0 means all
 }
 
-// List returns a page of crons, and how many there are on all pages.
+// List returns a page of crons and the total number of matches.
 func (s *Crons) List(ctx context.Context, q CronQuery) (page []mapping.Cron, total int, err error) {
 	var all []mapping.Cron
 	keep := containing(q.Metadata)
@@ -185,8 +184,8 @@ func (q CronQuery) order(a, b mapping.Cron) (n int) {
 	return n
 }
 
-// Due lists crons whose tick is now or was missed, the longest due first. now is the time, and next when the next one
-// is due (zero: none). All tenants.
+// Due lists crons whose tick is now or was missed, the longest overdue first. It also returns the current time and the
+// time of the next tick (zero if there is none). It covers all tenants.
 func (s *Crons) Due(ctx context.Context, limit int) (list []mapping.Cron, now, next time.Time, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		list, next = nil, time.Time{}
@@ -231,8 +230,8 @@ func (s *Crons) Later(ctx context.Context) (list []mapping.Cron, now time.Time, 
 	return list, now, err
 }
 
-// Ticked sets the next tick of a cron that Due or Later has listed (zero: none), and why its last tick made no run, if
-// it did not. One that was changed meanwhile stays as it is.
+// Ticked sets the next tick of a cron listed by Due or Later (zero means none), and why its last tick created no run,
+// if it did not. It does nothing if the cron has changed in the meantime.
 func (s *Crons) Ticked(ctx context.Context, c mapping.Cron, next time.Time, why string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`UPDATE crons SET next_us = $4, error = $5 WHERE tenant = $1 AND cron_id = $2 AND next_us = $3`,
@@ -241,10 +240,10 @@ func (s *Crons) Ticked(ctx context.Context, c mapping.Cron, next time.Time, why 
 	})
 }
 
-// Changed returns the channel that rings when a cron was made or changed. It has one listener.
+// Changed returns a channel that receives after a cron was created or changed. It has one listener.
 func (s *Crons) Changed() <-chan struct{} { return s.base.CronBell }
 
-// roomForCron refuses one cron too many of a tenant: each makes runs for ever.
+// roomForCron enforces the limit of crons per tenant, since each creates runs forever.
 func (s *Crons) roomForCron(t *sqldb.Tx, tenant string) error {
 	if s.most == 0 {
 		return nil

@@ -8,40 +8,40 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// ErrFenced: the run's lease belongs to another process by now, or the run has ended; nothing was written.
+// ErrFenced means that the run's lease belongs to another process or the run has ended. Nothing was written.
 var ErrFenced = errors.New("store: the run is not held under this fence")
 
 // Errors of the database itself.
 var (
-	// ErrLapsed: this process's lease had ended before it was renewed. What it held is free, and may be another's by
-	// now.
+	// ErrLapsed means that this process's lease had expired before it was renewed. Everything it held was released and
+	// may belong to another process.
 	ErrLapsed = sqldb.ErrLapsed
-	// ErrUnknown: whether an operation was committed could not be found out. It must not be done again before the
-	// database was looked at.
+	// ErrUnknown means that it could not be determined whether an operation was committed. It must not be repeated
+	// before the database has been checked.
 	ErrUnknown = sqldb.ErrUnknown
 )
 
-// Codes of refusals that come from the database itself, for whatever is asked of it.
+// Codes of errors that come from the database itself.
 const (
 	CodeStorageFull = sqldb.CodeStorageFull
 	CodeUnavailable = sqldb.CodeUnavailable
 )
 
-// CodeThreadThere refuses a new thread whose id is taken.
+// CodeThreadThere is the error code for a new thread whose id is taken.
 const CodeThreadThere = "thread_exists"
 
-// CodeHeadMoved refuses an update of a state that is not the thread's newest any more.
+// CodeHeadMoved is the error code for an update of a state that is no longer the thread's newest.
 const CodeHeadMoved = "head_moved"
 
-// CodeTaskMoved refuses a run whose maker does not know the newest run of its task.
+// CodeTaskMoved is the error code for a run whose creator did not know the newest run of its task.
 const CodeTaskMoved = "task_conflict"
 
-// noRun is tables.NotFound of a run.
+// noRun is tables.NotFound for a run.
 func noRun(err error, id string) error {
 	return tables.NotFound(err, mapping.CodeRunNotFound, "run", id)
 }
 
-// noTask is tables.NotFound of a task.
+// noTask is tables.NotFound for a task.
 func noTask(err error, id string) error {
 	return tables.NotFound(err, mapping.CodeTaskNotFound, "task", id)
 }

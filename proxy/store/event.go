@@ -8,10 +8,10 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Events are appended by runs and read by any caller.
+// Events is the log: runs append events, and any caller can read them.
 type Events struct{ base *base }
 
-// The parts of a thread's events that are read.
+// Conditions for parts of a thread's events.
 const (
 	everything = ``
 	runsOwn    = ` AND e.run = $4 AND e.seq <= $5`
@@ -19,7 +19,7 @@ const (
 	stateOnly  = ` AND e.line IS NOT NULL AND e.seq <= $4`
 )
 
-// readEvents reads events of a thread with numbers above after, in order; limit 0 is all.
+// readEvents reads events of a thread with numbers above after, in order. A limit of 0 means all.
 func readEvents(t *sqldb.Tx, thread, after int64, limit int, part string, args ...any) (events []mapping.Event, err error) {
 	text := `SELECT e.seq, coalesce(r.run_id, ''), e.kind, e.at_us, e.head, e.data FROM events e LEFT JOIN runs r ON r.id = e.run
  WHERE e.thread = $1 AND e.seq > $2` + part + ` ORDER BY e.seq LIMIT CAST($3 AS BIGINT)`
@@ -46,7 +46,8 @@ func scanEvent(e *mapping.Event, thread int64, scan func(...any) error) error {
 	return nil
 }
 
-// List reads a thread's events with Seq > after, of one run when runID is set, in order. limit 0: all.
+// List reads a thread's events with Seq > after, in order, and only those of a run if runID is set. A limit of 0 means
+// all.
 func (s *Events) List(ctx context.Context, threadID, runID string, after int64, limit int) (events []mapping.Event, err error) {
 	sc := tables.ScopeOf(ctx)
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
@@ -68,7 +69,7 @@ func (s *Events) List(ctx context.Context, threadID, runID string, after int64, 
 	return events, err
 }
 
-// runSpan finds where a run's events are.
+// runSpan returns the range of a run's events.
 func runSpan(t *sqldb.Tx, sc tables.Scope, threadID, runID string) (*runRow, error) {
 	row := &runRow{}
 	where, args := sc.Narrow(`r.run_id = $1 AND r.tenant = $2 AND ($3 = '' OR h.thread_id = $3)`, runID, sc.Tenant, threadID)
@@ -77,7 +78,7 @@ func runSpan(t *sqldb.Tx, sc tables.Scope, threadID, runID string) (*runRow, err
 	return row, noRun(err, runID)
 }
 
-// to is the last number the run's events can have.
+// to returns the last number that the run's events can have.
 func (r *runRow) to() int64 { return lastOf(r.last) }
 
 func lastOf(last int64) int64 {
@@ -87,7 +88,7 @@ func lastOf(last int64) int64 {
 	return last
 }
 
-// ListOfTask reads events of all runs of a task with Seq > after, in order. limit 0: all.
+// ListOfTask reads events of all runs of a task with Seq > after, in order. A limit of 0 means all.
 func (s *Events) ListOfTask(ctx context.Context, taskID string, after int64, limit int) (events []mapping.Event, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := findTask(t, tables.ScopeOf(ctx), taskID)
@@ -104,7 +105,7 @@ func (s *Events) ListOfTask(ctx context.Context, taskID string, after int64, lim
 	return events, err
 }
 
-// LastSeq returns the newest number given on a thread; 0 when none was.
+// LastSeq returns the newest number of a thread's events, or 0 if it has none.
 func (s *Events) LastSeq(ctx context.Context, threadID string) (seq int64, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		sc := tables.ScopeOf(ctx)

@@ -22,21 +22,22 @@ type Append struct {
 	Links           []mapping.Link
 	Artifacts       []string             // ids of staged artifacts that become visible (see artifact.Table.Save)
 	Files           []artifact.FileWrite // small files of the state, written as artifacts
-	DropFiles       []string             // paths that are gone
-	Relaxed         bool                 // no reader was told yet: Flush or a later commit brings it to the disk
+	DropFiles       []string             // removed paths
+	Relaxed         bool                 // no reader has seen the events yet: Flush or a later commit brings them to disk
 	End             *End
 }
 
-// End is how the run leaves this process: its end event is the last of Events, or none when it is parked.
+// End describes how a run ends in this process. Its end event is the last of Events. A parked run has no end event.
 type End struct {
 	Outcome mapping.Outcome
-	Thread  mapping.ThreadStatus // when no further run is pending there
+	Thread  mapping.ThreadStatus // if no other run is pending on the thread
 	Webhook *Webhook
-	Expire  time.Time // delete thread (DeleteAfter) at
+	Expire  time.Time // delete the thread at that time (DeleteAfter)
 }
 
-// Append commits a or returns ErrFenced. Returned events carry Seq and parents; artifacts are the visible rows of
-// a.Artifacts and a.Files, in that order. The fence is what it is allowed by: the tenant is not looked at.
+// Append commits a. It returns ErrFenced if the run is not held under the fence. The returned events have Seq and
+// parents; artifacts are the visible rows of a.Artifacts and a.Files, in that order. It is authorized by the fence and
+// ignores the tenant.
 func (s *Events) Append(ctx context.Context, a Append) (events []mapping.Event, artifacts []mapping.Artifact, err error) {
 	write := s.base.DB.Write
 	if a.Relaxed && a.End == nil {
@@ -75,9 +76,9 @@ func (s *Events) appendRun(t *sqldb.Tx, a Append) ([]mapping.Event, []mapping.Ar
 	return s.appended(t, at, batch, from, a, overlapped)
 }
 
-// Logged returns the events of a running run with Seq > after, for a caller that does not know what became of an append
-// to it (ErrUnknown). It waits for one that is still under way. ErrFenced when the run is not held any more, also
-// because that append ended it. The fence is what it is allowed by: the tenant is not looked at.
+// Logged returns the events of a running run with Seq > after, for a caller that does not know the outcome of an append
+// (ErrUnknown). It waits for an append that is still running. It returns ErrFenced if the run is no longer held,
+// possibly because that append ended it. It is authorized by the fence and ignores the tenant.
 func (s *Events) Logged(ctx context.Context, runID string, fence, after int64) (events []mapping.Event, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		at, err := s.runKey(t, runID)
@@ -101,7 +102,7 @@ func (s *Events) Logged(ctx context.Context, runID string, fence, after int64) (
 	return events, err
 }
 
-// appended writes a batch that was given its numbers, and what goes with it.
+// appended writes a numbered batch and everything that belongs to it.
 func (s *Events) appended(t *sqldb.Tx, at runKey, batch eventBatch, from threadHead, a Append, overlapped bool) ([]mapping.Event, []mapping.Artifact, error) {
 	events, err := batch.write(t, from)
 	if err != nil {
@@ -124,7 +125,7 @@ func (s *Events) appended(t *sqldb.Tx, at runKey, batch eventBatch, from threadH
 	return events, files, s.writeRest(t, at, a, from.seq+int64(len(events)))
 }
 
-// noteTokens marks a run as one that has tokens to trim, once.
+// noteTokens marks a run, once, as having tokens to trim.
 func (s *Events) noteTokens(t *sqldb.Tx, a Append, at runKey) error {
 	if at.Tokens || !a.tokens() {
 		return nil
@@ -142,7 +143,7 @@ func hasTokens(t *sqldb.Tx, run int64) error {
 	return t.Put(`UPDATE runs SET trimmed = 0 WHERE id = $1`, run)
 }
 
-// writeRest writes what goes with the events: links, attempt, end.
+// writeRest writes the rest of an append: links, attempt and end.
 func (s *Events) writeRest(t *sqldb.Tx, at runKey, a Append, last int64) error {
 	if err := putLinks(t, at.Thread, a.Links); err != nil {
 		return err
@@ -156,9 +157,9 @@ func (s *Events) writeRest(t *sqldb.Tx, at runKey, a Append, last int64) error {
 	return s.endOrPark(t, at, a.RunID, *a.End, last)
 }
 
-// runKey finds a run's keys, in the cache or the table. A run that is gone is fenced: an execution that appends to it
-// has lost it. A database that went back in time, as a standby does that took over, may give a key of the cache to
-// another run: an append names the run as well.
+// runKey returns a run's keys from the cache or the table. It returns ErrFenced if the run does not exist: an execution
+// that appends to it has lost it. If the database went back in time, as after a failover to a lagging standby, a cached
+// key may belong to another run. So an append also names the run.
 func (s *Events) runKey(t *sqldb.Tx, id string) (k runKey, err error) {
 	if k, ok := s.base.Keys.Get(id); ok {
 		return k, nil
@@ -171,7 +172,7 @@ func (s *Events) runKey(t *sqldb.Tx, id string) (k runKey, err error) {
 	return k, err
 }
 
-// begun notes what a started event says about its run and thread.
+// begun records what a started event changes in its run and thread.
 func begun(t *sqldb.Tx, at runKey, events []mapping.Event) error {
 	for i := range events {
 		if events[i].Kind != mapping.KindStarted {
@@ -187,7 +188,7 @@ func begun(t *sqldb.Tx, at runKey, events []mapping.Event) error {
 	return nil
 }
 
-// endOrPark lets a run leave its process: ended, or parked until its next step is asked for.
+// endOrPark ends a run in this process: it has ended, or is parked until its next step is requested.
 func (s *Events) endOrPark(t *sqldb.Tx, at runKey, runID string, e End, last int64) error {
 	if e.Outcome.Parked {
 		if err := t.Put(`UPDATE runs SET parked = 1, holder = '', updated_us = $2 WHERE id = $1`, at.Run, t.Now); err != nil {
@@ -212,7 +213,7 @@ func (s *Events) endOrPark(t *sqldb.Tx, at runKey, runID string, e End, last int
 	return s.free(t, at, runID, e)
 }
 
-// free gives the thread the status the run left it in; one with a further run stays busy.
+// free sets the thread's status after a run. The thread stays busy if it has another run.
 func (s *Events) free(t *sqldb.Tx, at runKey, runID string, e End) error {
 	if err := joinQuestions(t, at, runID, &e); err != nil {
 		return err
@@ -237,8 +238,8 @@ func (s *Events) free(t *sqldb.Tx, at runKey, runID string, e End) error {
 	return err
 }
 
-// EndInactive ends a run that no process executes (pending or parked) with the end event; ErrFenced when it is running
-// by now, or has ended. One that never began leaves the state that its thread has now.
+// EndInactive ends a run that no process executes (pending or parked) with the given end event. It returns ErrFenced if
+// the run is running or has ended. A run that never began leaves the thread's current state.
 func (s *Events) EndInactive(ctx context.Context, threadID, runID string, ev mapping.Event, e End) (events []mapping.Event, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := findRun(t, tables.ScopeOf(ctx), threadID, runID)

@@ -10,18 +10,18 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// threadHead is where a thread's history stands: what the next event builds on.
+// threadHead is the end of a thread's history, on which the next event builds.
 type threadHead struct {
 	seq  int64  // newest number
 	head string // id of the newest checkpoint
-	line int64  // stretch of history that the next event belongs to
-	base int64  // what the line's states are folded on, see checkpointPos
+	line int64  // line of the next event
+	base int64  // base of the line's states, see checkpointPos
 }
 
-// eventBatch is a run of events about to be appended to one thread.
+// eventBatch is a sequence of events about to be appended to one thread.
 type eventBatch struct {
 	thread    int64
-	run       int64 // 0: outside of runs
+	run       int64 // 0 for events outside of runs
 	runID     string
 	events    []mapping.Event
 	snapshots map[string][]byte
@@ -40,8 +40,8 @@ func stateful(e *mapping.Event) bool {
 	return false
 }
 
-// newest is the id of the last checkpoint of the batch, "" without one, and the offset, from 1, of the last event with
-// a snapshot, 0 without one.
+// newest returns the id of the batch's last checkpoint, or "", and the offset, starting at 1, of its last event with a
+// snapshot, or 0.
 func (b *eventBatch) newest() (head string, snapshot int) {
 	for i := range b.events {
 		if c := b.events[i].Head.Checkpoint; c != nil {
@@ -54,8 +54,8 @@ func (b *eventBatch) newest() (head string, snapshot int) {
 	return head, snapshot
 }
 
-// fill gives the events their numbers and times and the checkpoints their parents, in copies: the caller's events stay
-// as they are, since an operation may run twice.
+// fill assigns numbers and times to the events and parents to the checkpoints. It works on copies, because the
+// operation may run twice.
 func (b *eventBatch) fill(from threadHead, now int64) ([]mapping.Event, []checkpointColumns) {
 	events := make([]mapping.Event, len(b.events))
 	marks := make([]checkpointColumns, len(b.events))
@@ -77,7 +77,7 @@ func (b *eventBatch) fill(from threadHead, now int64) ([]mapping.Event, []checkp
 	return events, marks
 }
 
-// checkpointColumns is what an event that makes a checkpoint has beyond others.
+// checkpointColumns holds the additional columns of an event that creates a checkpoint.
 type checkpointColumns struct {
 	id       string
 	base     int64
@@ -99,11 +99,11 @@ func (b *eventBatch) checkpoint(e *mapping.Event, at *threadHead) checkpointColu
 	return m
 }
 
-// The one statement that gives numbers, under a condition. What it returns is the head before the batch, but for seq,
-// which the caller puts back. $5 and more belong to the condition.
+// advance is the statement that assigns numbers, under a condition. It returns the head before the batch, except that
+// the caller corrects seq. Parameters from $5 on belong to the condition.
 //
-// PostgreSQL answers at once. SQLite keeps what a statement returns in a table of its own until the end, which takes
-// longer than to ask once more.
+// PostgreSQL returns the columns directly. SQLite stores returned rows in a temporary table until the statement ends,
+// which takes longer than a second query.
 const advance = `UPDATE thread_seq SET seq = seq + $2,
  prev_head = head, head = CASE WHEN $3 <> '' THEN $3 ELSE head END,
  prev_base = base, base = CASE WHEN $4 > 0 THEN seq + $4 ELSE base END
@@ -118,7 +118,7 @@ const (
 	advanced = ` seq, prev_head, line, prev_base `
 )
 
-// takeNumbers numbers the batch under the condition of text (advance…). ok is false when the condition does not hold.
+// takeNumbers numbers the batch under the condition of text (advance…). ok is false if the condition is not met.
 func (b *eventBatch) takeNumbers(t *sqldb.Tx, text string, more ...any) (from threadHead, ok bool, err error) {
 	args := append(b.advance(), more...)
 	was := sqldb.Out{&from.seq, &from.head, &from.line, &from.base}
@@ -134,13 +134,13 @@ func (b *eventBatch) takeNumbers(t *sqldb.Tx, text string, more ...any) (from th
 	return from, err == nil, err
 }
 
-// advance are the parameters of the text of that name.
+// advance returns the parameters of the statement advance.
 func (b *eventBatch) advance() sqldb.In {
 	head, snapshot := b.newest()
 	return sqldb.In{b.thread, len(b.events), head, snapshot}
 }
 
-// only is the result of a statement that has to change something.
+// only returns sql.ErrNoRows if a statement changed nothing.
 func only(n int64, err error) error {
 	if err == nil && n == 0 {
 		err = sql.ErrNoRows
@@ -148,8 +148,8 @@ func only(n int64, err error) error {
 	return err
 }
 
-// fork begins a new line at an older checkpoint, which becomes the head, and whose files become the thread's. ok is
-// false when the head is not expect any more.
+// fork begins a new line at an older checkpoint, which becomes the head. The files of that line become the thread's. ok
+// is false if the head is no longer expect.
 func (s *base) fork(t *sqldb.Tx, thread int64, parent, expect string) (ok bool, err error) {
 	at, err := findCheckpoint(t, thread, parent)
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *base) fork(t *sqldb.Tx, thread int64, parent, expect string) (ok bool, 
 	return true, s.changeLine(t, thread, from, at)
 }
 
-// changeLine brings the files of a thread from the line of one checkpoint to that of another.
+// changeLine switches the files of a thread from the line of one checkpoint to that of another.
 func (s *base) changeLine(t *sqldb.Tx, thread int64, from, to checkpointPos) error {
 	some, err := artifact.Some(t, thread)
 	if err != nil || !some {
@@ -183,7 +183,7 @@ func (s *base) changeLine(t *sqldb.Tx, thread int64, from, to checkpointPos) err
 	return artifact.ChangeLine(s.Quotas, t, thread, was, now)
 }
 
-// startThread writes the numbers of a thread that is being made.
+// startThread creates the numbers of a new thread.
 func (b *eventBatch) startThread(t *sqldb.Tx) (from threadHead, err error) {
 	head, snapshot := b.newest()
 	err = t.Put(`INSERT INTO thread_seq (thread, seq, head, prev_head, line, base, prev_base) VALUES ($1, $2, $3, '', 0, $4, 0)`,
@@ -197,7 +197,7 @@ func (b *eventBatch) write(t *sqldb.Tx, from threadHead) ([]mapping.Event, error
 	return events, b.insert(t, from.line, events, marks)
 }
 
-// rowsAtOnce bounds the rows of one INSERT, and so the number of its texts.
+// rowsAtOnce limits the rows of one INSERT, and so the number of different statements.
 const rowsAtOnce = 16
 
 // eventRows are the INSERT texts by number of rows.
@@ -230,11 +230,11 @@ func (b *eventBatch) insert(t *sqldb.Tx, line int64, events []mapping.Event, mar
 	return nil
 }
 
-// longRow is the length of a value, in bytes, from which its row has a statement of its own: SQLite copies the values
-// of a statement of several rows once more.
+// longRow is the length of a value, in bytes, above which its row gets its own statement. For a statement with several
+// rows, SQLite copies the values once more.
 const longRow = 64 << 10
 
-// rowsAt is how many of the next events one statement writes.
+// rowsAt returns how many of the next events one statement writes.
 func rowsAt(events []mapping.Event) int {
 	n := min(len(events), rowsAtOnce)
 	for i := range events[:n] {

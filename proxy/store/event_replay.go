@@ -8,25 +8,25 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Replay is what a reader needs that tells a thread's events from a number on: for that it has to have each run from
-// its start.
+// Replay tells a reader where to start so that it can replay a thread's events after a number. For that it needs each
+// run from its start.
 type Replay struct {
-	// From is the number after which to read: all runs that are at work after the asked number begin there or later.
+	// From is the number to read after. All runs that are active after the requested number begin at From or later.
 	From int64
-	// Floor is the number up to which the log cannot be told any more, since the state that a run began on there was
+	// Floor is the number up to which the log can no longer be replayed, because the state on which a run began was
 	// dropped (ForgetHistory).
 	Floor int64
-	// Trimmed: the asked number lies within a run that has ended, and some of what was logged meanwhile was removed
-	// since, such as its tokens (DeleteTokenEvents).
+	// Trimmed means that the requested number lies within a run that has ended and whose events have since been removed
+	// in part, such as its tokens (DeleteTokenEvents).
 	Trimmed bool
-	// Orphaned: the event with the asked number has stayed although its run was deleted.
+	// Orphaned means that the event with the requested number remains although its run was deleted.
 	Orphaned bool
-	// Checkpoints are those that were made up to From, in order, as their events name them.
+	// Checkpoints are those created up to From, in order, as named in their events.
 	Checkpoints []mapping.Checkpoint
 }
 
-// Replay finds where a reader begins that wants what comes after a number; 0 is the thread's start. No event's data is
-// read.
+// Replay returns where to start reading for events after a number; 0 is the start of the thread. It reads no event
+// data.
 func (s *Events) Replay(ctx context.Context, threadID string, after int64) (r Replay, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		r = Replay{}
@@ -68,7 +68,6 @@ func (r *Replay) find(t *sqldb.Tx, thread, after int64) error {
 	return r.readCheckpoints(t, thread)
 }
 
-// readCheckpoints reads the checkpoints.
 func (r *Replay) readCheckpoints(t *sqldb.Tx, thread int64) error {
 	return t.Each(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL AND seq <= $2 ORDER BY seq`,
 		sqldb.In{thread, r.From}, func(scan func(...any) error) error {

@@ -8,14 +8,14 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// ToldItems are the items that the agent of a run was told of, as its first link says.
+// ToldItems lists the items that were passed to the agent of a run, according to its first link event.
 type ToldItems struct {
 	RunID string
 	Items []mapping.ItemName
 }
 
-// Told returns those of the newest runs of a thread, at most limit, the newest first. A run whose agent was told of
-// nothing is left out.
+// Told returns the items for the newest runs of a thread, newest first. It considers at most limit runs and leaves out
+// those without items.
 func (s *Events) Told(ctx context.Context, threadID string, limit int) (list []ToldItems, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil

@@ -7,11 +7,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// tokensAtOnce bounds the tokens that one transaction removes.
+// tokensAtOnce limits the tokens removed in one transaction.
 const tokensAtOnce = 2000
 
-// DeleteTokenEvents removes tokens (delta events) of runs that ended at before or earlier: what they added up to stays.
-// It does some of it, and reports whether there is more to do. All tenants.
+// DeleteTokenEvents removes the tokens (delta events) of runs that ended at before or earlier; the resulting messages
+// remain. It does part of the work and reports whether there is more. It covers all tenants.
 func (s *Retention) DeleteTokenEvents(ctx context.Context, before time.Time) (more bool, err error) {
 	var todo []runKey
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
@@ -26,7 +26,7 @@ func (s *Retention) DeleteTokenEvents(ctx context.Context, before time.Time) (mo
 	if err != nil || len(todo) == 0 {
 		return false, err
 	}
-	// The run is asked for its end once more: on SQLite its keys may be another's by now.
+	// Check again that the run has ended: on SQLite its key may have been reused.
 	return true, s.base.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		room := int64(tokensAtOnce)
 		for _, k := range todo {

@@ -22,7 +22,7 @@ func TestEveryOlderDatabaseIsReadOverPostgreSQL(t *testing.T) {
 	if *writeFixture {
 		t.Skip("the fixtures are being written")
 	}
-	storetest.Schema(t) // skips this test, not only its parts, where there is no server
+	storetest.Schema(t) // without a server, skips this whole test
 	for _, version := range versions(t) {
 		t.Run(fmt.Sprint(version), func(t *testing.T) {
 			t.Parallel()
@@ -31,7 +31,7 @@ func TestEveryOlderDatabaseIsReadOverPostgreSQL(t *testing.T) {
 			c.make(int64(version))
 			c.fill()
 			if diff := cmp.Diff(readOf(t, version), readAll(t, dsn)); diff != "" {
-				t.Errorf("what is read (-want +got):\n%s", diff)
+				t.Errorf("data read (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -56,7 +56,7 @@ func openFixture(t *testing.T, path string) *sql.DB {
 	return db
 }
 
-// olderTables are the tables of an older version in an empty schema of PostgreSQL, beside a fixture of it.
+// olderTables creates the tables of an older version in an empty PostgreSQL schema, from a fixture of that version.
 type olderTables struct {
 	*testing.T
 	made, fixture *sql.DB
@@ -78,8 +78,8 @@ func (c olderTables) make(version int64) {
 	c.ok(err)
 }
 
-// fill copies every row of the fixture, but for the lease of the process that wrote it: on SQLite leases do not end,
-// and here it has ended.
+// fill copies every row of the fixture, except the lease of the process that wrote it. On SQLite leases never expire,
+// and here it has expired.
 func (c olderTables) fill() {
 	names := c.names(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT IN ('goose_db_version', 'processes') ORDER BY name`)
 	if len(names) < 5 {
@@ -104,7 +104,7 @@ func (c olderTables) names(query string) (list []string) {
 }
 
 func (c olderTables) copyTable(name string, columns []string) {
-	_, err := c.made.Exec("DELETE FROM " + name) // a migration has put rows in, which the fixture has, too
+	_, err := c.made.Exec("DELETE FROM " + name) // a migration has inserted rows that the fixture also contains
 	c.ok(err)
 	rows, err := c.fixture.Query("SELECT * FROM " + name)
 	c.ok(err)
@@ -124,7 +124,7 @@ func (c olderTables) copyTable(name string, columns []string) {
 		c.ok(err)
 	}
 	c.ok(rows.Err())
-	if columns[0] == "id" { // what is written next must not have the number of a row that was copied
+	if columns[0] == "id" { // new rows must not get the ids of copied ones
 		_, err := c.made.Exec(`SELECT setval(s, greatest((SELECT max(id) FROM ` + name + `), 1)) FROM pg_get_serial_sequence('` + name + `', 'id') s WHERE s IS NOT NULL`)
 		c.ok(err)
 	}

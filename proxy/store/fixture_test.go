@@ -45,17 +45,17 @@ const (
 
 var fixKey = store.IdempotencyKey{Text: "again", Route: "POST /threads", Sum: []byte("sum")}
 
-// since names the version of the schema from which on a line of read.txt with this beginning can appear.
+// since maps beginnings of lines of read.txt to the first schema version in which they appear.
 var since = map[string]int{}
 
-// C7: this program reads every database that an earlier version wrote. testdata/upgrade has one database for each
-// version of the schema, with some of everything in it, and read.txt has what is read from them.
+// C7: this program reads every database written by an earlier version. testdata/upgrade contains one database for each
+// version of the schema, with data of every kind, and read.txt the data read from them.
 //
-// A new migration needs the database of its version, made by the program that ends with it:
+// A new migration needs a database of its version, created by the program whose newest migration it is:
 //
-//	go test ./proxy/store -run TestEveryOlderDatabaseIsRead -update
+// go test ./proxy/store -run TestEveryOlderDatabaseIsRead -update
 //
-// An existing database is never replaced, since users have such databases. read.txt is rewritten: read the difference.
+// An existing database is never replaced, since users have such databases. read.txt is rewritten; check the difference.
 func TestEveryOlderDatabaseIsRead(t *testing.T) {
 	t.Parallel()
 	versions := versions(t)
@@ -71,16 +71,16 @@ func TestEveryOlderDatabaseIsRead(t *testing.T) {
 			t.Parallel()
 			name := fixture(version)
 			if !exists(name) {
-				t.Fatalf("there is no %s: run this test with -update, before the schema changes further", name)
+				t.Fatalf("%s is missing: run this test with -update, before the schema changes further", name)
 			}
 			if diff := cmp.Diff(readOf(t, version), readAll(t, unpacked(t, name))); diff != "" {
-				t.Errorf("what is read (-want +got):\n%s", diff)
+				t.Errorf("data read (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// versions are those of the schema, the oldest first.
+// versions returns the versions of the schema, oldest first.
 func versions(t *testing.T) []int {
 	t.Helper()
 	migrations, err := filepath.Glob("sqldb/migrations/sqlite/*.sql")
@@ -105,18 +105,18 @@ func TestOlderSealedDatabaseIsRead(t *testing.T) {
 		makeFixture(t, name, sealRing(t, false, 1))
 	}
 	if diff := cmp.Diff(readOf(t, version), readAll(t, unpacked(t, name), sealRing(t, false, 1))); diff != "" {
-		t.Errorf("what is read (-want +got):\n%s", diff)
+		t.Errorf("data read (-want +got):\n%s", diff)
 	}
 	for what, keys := range map[string]*seal.Ring{"no key": nil, "another key": sealRing(t, false, 2)} {
 		s, err := store.Open(t.Context(), unpacked(t, name), store.Options{Keys: keys}, zap.NewNop())
 		if err == nil {
 			_ = s.Close()
-			t.Errorf("it opens with %s", what)
+			t.Errorf("the database opens with %s", what)
 		}
 	}
 }
 
-// readOf is what is to be read of a database of a version.
+// readOf returns the expected data for a version.
 func readOf(t *testing.T, version int) []string {
 	t.Helper()
 	all, err := os.ReadFile(readFile)
@@ -151,7 +151,7 @@ func put(t *testing.T, name string, b []byte) {
 	}
 }
 
-// unpacked is a copy of a fixture.
+// unpacked returns a copy of a fixture.
 func unpacked(t *testing.T, name string) string {
 	t.Helper()
 	packed, err := os.ReadFile(name)
@@ -171,7 +171,7 @@ func unpacked(t *testing.T, name string) string {
 	return path
 }
 
-// makeFixture writes a little of everything that a database of this version can hold.
+// makeFixture writes data of every kind that a database of this version can contain.
 func makeFixture(t *testing.T, name string, keys ...*seal.Ring) {
 	path := filepath.Join(t.TempDir(), "new.db")
 	b := fixtureHarness(t, path, "a process that died", keys...)
@@ -190,7 +190,7 @@ func makeFixture(t *testing.T, name string, keys ...*seal.Ring) {
 	put(t, name, packed.Bytes())
 }
 
-// fixtureHarness is a database whose clock stands still: what is read is the same each time.
+// fixtureHarness returns a database with a stopped clock, so that the data is always the same.
 func fixtureHarness(t *testing.T, path, owner string, keys ...*seal.Ring) *harness {
 	clock := &later{at: time.UnixMicro(1_780_000_000_000_000).UTC()}
 	o := store.Options{Now: clock.now, Owner: owner, Index: fixtureIndex(t)}
@@ -200,7 +200,7 @@ func fixtureHarness(t *testing.T, path, owner string, keys ...*seal.Ring) *harne
 	return openAt(t, path, o)
 }
 
-// fixtureIndex has the whole of items made into vectors by a scripted endpoint.
+// fixtureIndex is an index over whole items with a scripted endpoint.
 func fixtureIndex(t *testing.T) *item.Index {
 	cfg := config.Default().Store.Index
 	cfg.Dims, cfg.Embed, cfg.URL = 32, "openai:m", embeddingtest.Serve(t, 32).URL
@@ -209,7 +209,7 @@ func fixtureIndex(t *testing.T) *item.Index {
 	return &item.Index{Embed: c, Dims: cfg.Dims, Mark: "the fixtures' model", Cache: 1 << 20, Fields: []itemquery.ItemPath{{}}}
 }
 
-// meaning are the keys that a query finds, and whether it was answered by its words alone.
+// meaning returns the keys that a query finds, and whether it used words only.
 func (b *harness) meaning(query string) (keys []string, lost bool) {
 	list, err := b.Items.List(b.ctx, item.Query{Query: query, Lost: func(mapping.Loss) { lost = true }})
 	b.ok(err)
@@ -242,7 +242,7 @@ func writeAll(b *harness) {
 	_, err = b.Tasks.HandOut(b.ctx, fixRun, 1, store.StepRequest{Input: &fixInput, AdditionalInput: []byte(`{"a":1}`)}, store.Reservation{})
 	b.ok(err)
 	writeQuestion(b)
-	left := b.create(fixtureRun(fixLeft, fixRunning)) // as by a process that died
+	left := b.create(fixtureRun(fixLeft, fixRunning)) // left behind by a dead process
 	b.append(left, fixtureEvents(fixtureUpdate(3, `{"a":1}`))...)
 	b.ok(b.Claims.RequestStop(b.ctx, fixRunning, mapping.CancelledByRequest))
 	writeRest(b)
@@ -250,7 +250,7 @@ func writeAll(b *harness) {
 
 var fixInput = "go on"
 
-// writeQuestion leaves a thread whose run has asked.
+// writeQuestion writes a thread whose run has asked a question.
 func writeQuestion(b *harness) {
 	c := b.create(fixtureRun(fixAsking, fixQuestion))
 	asks := []mapping.Interrupt{{ID: "q", Value: []byte(`"sure?"`)}}
@@ -261,7 +261,7 @@ func writeQuestion(b *harness) {
 	b.ok(err)
 }
 
-// writeRest writes what hangs on no thread.
+// writeRest writes data that belongs to no thread.
 func writeRest(b *harness) {
 	for i, ns := range [][]string{{"a"}, {"a", "b"}, {"é"}} {
 		b.ok(b.Items.Put(b.ctx, item.Put{Item: mapping.Item{Namespace: ns, Key: "k", Value: fmt.Appendf(nil, `{"n":%d,"deep":{"t":"x"}}`, i)}, Index: []byte(`["deep.t"]`)}))
@@ -300,7 +300,7 @@ func fixtureEvents(list ...mapping.Event) []mapping.Event {
 	return list
 }
 
-// readAll opens a database and tells all that is in it, a line for each thing.
+// readAll opens a database and describes all of its data, one line for each object.
 func readAll(t *testing.T, path string, keys ...*seal.Ring) (lines []string) {
 	b := fixtureHarness(t, path, "the next process", keys...)
 	note := func(what string, v any, err error) {
@@ -419,7 +419,7 @@ func readRest(b *harness, note noter) {
 	due, _, err := b.Deliveries.Claim(b.ctx, 9, time.Minute, nil)
 	note("deliveries", due, err)
 	if b.Shared() {
-		b.ok(b.Beat(b.ctx, time.Minute)) // frees what was held under a lease that has ended
+		b.ok(b.Beat(b.ctx, time.Minute)) // releases what was held under an expired lease
 	}
 	next, _, err := b.Claims.ClaimNext(b.ctx, nil)
 	if next == nil {

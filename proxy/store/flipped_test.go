@@ -15,8 +15,8 @@ import (
 )
 
 // TestBitsFlippedAnywhere flips bits anywhere in the file. The file or the affected data is refused, nothing panics or
-// hangs, and a damaged file is no longer written to. A bit that breaks no structure is not noticed, because there are
-// no checksums (D3).
+// hangs, and a damaged file is no longer written to. A flipped bit that breaks no structure is not noticed, because
+// there are no checksums (D3).
 func TestBitsFlippedAnywhere(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile(filled(t))
@@ -30,7 +30,7 @@ func TestBitsFlippedAnywhere(t *testing.T) {
 		for range 1 + n%17 {
 			page := 2048 * random.IntN(len(data)/2048)
 			at := page + random.IntN(2048)
-			if n%2 == 0 { // the page's header, and where its cells begin
+			if n%2 == 0 { // the page header and the start of its cells
 				at = page + random.IntN(24)
 			}
 			harmed[at] ^= 1 << random.IntN(8)
@@ -65,7 +65,7 @@ func damageFound(t *testing.T, path string) bool {
 			damaged = true
 		}
 		if ctx.Err() != nil {
-			t.Error("it hangs")
+			t.Error("the store hangs")
 		}
 	}
 	list, _, err := s.Threads.List(ctx, mapping.ThreadQuery{})
@@ -82,7 +82,7 @@ func damageFound(t *testing.T, path string) bool {
 		note(s.Threads.Delete(ctx, th.ID))
 	}
 	if _, _, err := s.Threads.Create(ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id()}}); damaged && err == nil {
-		t.Errorf("%s is damaged, and written to", filepath.Base(path))
+		t.Errorf("%s is damaged, but was written to", filepath.Base(path))
 	}
 	return damaged
 }

@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unflushed is how many pages of the log of a database the kernel has not written to the disk: what a power cut would
-// take.
+// unflushed returns how many pages of a database's log the kernel has not written to disk, and which a power failure
+// would lose.
 func (b *harness) unflushed(path string) uint64 {
 	b.t.Helper()
 	f, err := os.Open(path + "-wal")
 	b.ok(err)
 	defer f.Close()
-	var all unix.CachestatRange // zero is the whole file
+	var all unix.CachestatRange // zero means the whole file
 	var is unix.Cachestat_t
 	err = unix.Cachestat(uint(f.Fd()), &all, &is, 0)
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) {
@@ -29,8 +29,8 @@ func (b *harness) unflushed(path string) uint64 {
 	return is.Dirty + is.Writeback
 }
 
-// lags reports whether do leaves something that is not flushed. The kernel, and what else runs on the machine, may
-// happen to have it flushed, so it is done several times.
+// lags reports whether do leaves something unflushed. The kernel or other programs may have flushed it by chance, so do
+// is called several times.
 func (b *harness) lags(path string, do func()) bool {
 	b.t.Helper()
 	for range 50 {
@@ -41,8 +41,8 @@ func (b *harness) lags(path string, do func()) bool {
 	return false
 }
 
-// TestWhatIsFlushed: a relaxed commit is not flushed. It is when anything is told that stands on it: by Flush, by a
-// read, and by a write that is not relaxed, also by one that has nothing to write itself.
+// A relaxed commit is not flushed by itself. It is flushed before any data that depends on it is returned: by Flush, by
+// a read, and by a write that is not relaxed, even if that writes nothing.
 func TestWhatIsFlushed(t *testing.T) {
 	t.Parallel()
 	for name, tell := range map[string]func(*harness, *store.CreateRunResult) error{
@@ -77,7 +77,7 @@ func TestWhatIsFlushed(t *testing.T) {
 			if !errors.Is(err, store.ErrFenced) {
 				return err
 			}
-			return b.Flush() // nothing is told but that
+			return b.Flush() // returns no other data
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestWhatIsFlushed(t *testing.T) {
 			}
 			b.ok(tell(b, c))
 			if n := b.unflushed(path); n != 0 {
-				t.Errorf("%d pages are not flushed", n)
+				t.Errorf("%d pages not flushed", n)
 			}
 		})
 	}
@@ -110,8 +110,7 @@ func flushTogether(b *harness, _ *store.CreateRunResult) error {
 	return errors.Join(errs...)
 }
 
-// TestNothingIsFlushedWhereThatIsSaid: with `synchronous: normal` SQLite flushes at its checkpoints, and nothing else
-// does.
+// With `synchronous: normal` SQLite flushes at its checkpoints, and nothing else flushes.
 func TestNothingIsFlushedWhereThatIsSaid(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")

@@ -2,7 +2,7 @@ package store
 
 import "github.com/apbridge/apbridge/proxy/store/sqldb"
 
-// holdings are the runs and the updates of states that processes hold.
+// holdings releases the runs and state updates that processes hold.
 type holdings struct{}
 
 // FreeOf implements Holdings.
@@ -22,7 +22,8 @@ func (holdings) FreeOthers(t *sqldb.Tx, owner string) error {
 	return err
 }
 
-// FreeLapsed implements Holdings. A process that is only slow finds that out at its next write: the fence names it.
+// FreeLapsed implements Holdings. A process that is only slow learns of it at its next write, which fails because of
+// the fence.
 func (holdings) FreeLapsed(t *sqldb.Tx) (freed int64, err error) {
 	held, err := t.Exec(`DELETE FROM updates WHERE ` + sqldb.NoLease(`updates.holder`))
 	if err != nil {

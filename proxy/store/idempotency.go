@@ -22,10 +22,10 @@ type Requests struct{ base *base }
 // keysKeptFor is the minimum time for which the result of a request with an Idempotency-Key is remembered.
 const keysKeptFor = 24 * time.Hour
 
-// longestKey bounds a client's key, in bytes.
+// longestKey limits a client's key, in bytes.
 const longestKey = 255
 
-// CheckIdempotencyKey refuses a client's key that is too long.
+// CheckIdempotencyKey returns an error if a client's key is too long.
 func CheckIdempotencyKey(text string) error {
 	if len(text) > longestKey {
 		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "Idempotency-Key is longer than %d bytes.", longestKey)
@@ -33,8 +33,8 @@ func CheckIdempotencyKey(text string) error {
 	return nil
 }
 
-// IdempotencyKey is a client's Idempotency-Key together with the kind and place of the object it creates (Route) and
-// the checksum of the request. The zero value is no key.
+// IdempotencyKey is a client's Idempotency-Key with the kind and place of the object it creates (Route) and the
+// checksum of the request. The zero value means no key.
 type IdempotencyKey struct {
 	Text, Route string
 	Sum         []byte
@@ -48,7 +48,7 @@ func NewIdempotencyKey(text, route string, request any) IdempotencyKey {
 		return IdempotencyKey{}
 	}
 	body, err := json.Marshal(request)
-	if err != nil { // the parts were JSON when they came in
+	if err != nil { // the parts were valid JSON when received
 		return IdempotencyKey{}
 	}
 	sum := sha256.Sum256(body)
@@ -65,12 +65,12 @@ func (k IdempotencyKey) Of(p mapping.Principal) IdempotencyKey {
 	return k
 }
 
-// ErrKeyReused refuses another request with a key that was used before.
+// ErrKeyReused is the error for a different request with a key that was used before.
 var ErrKeyReused error = mapping.Errorf(mapping.Invalid, mapping.CodeKeyReused,
 	"This Idempotency-Key was sent with another request before. Use a fresh key for a new request.")
 
 // Remembered returns the id of the object that an earlier request with the key created. ok is false if there was no
-// such request. If the earlier request was a different one, it fails with Invalid.
+// such request. It returns an Invalid error if the earlier request was a different one.
 func (s *Requests) Remembered(ctx context.Context, k IdempotencyKey) (made string, ok bool, err error) {
 	if k.Text == "" {
 		return "", false, nil
@@ -142,10 +142,10 @@ func forgetKeys(t *sqldb.Tx) error {
 	return t.Put(`DELETE FROM idempotency WHERE created_us <= $1`, t.Horizon-keysKeptFor.Microseconds())
 }
 
-// CodeRepeated is what a change is refused with that the same request has made before.
+// CodeRepeated is the error code for a change that the same request has made before.
 const CodeRepeated = "repeated"
 
-// repeatedRequest refuses a change that an earlier request has made, unless finding that out has failed.
+// repeatedRequest returns the error for a repeated change, or err if the check itself failed.
 func repeatedRequest(earlier string, err error) error {
 	if err == nil {
 		err = mapping.Errorf(mapping.Conflict, CodeRepeated, "This request was sent before. It made %q.", earlier)

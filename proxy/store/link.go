@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Links say what agents call threads and tasks.
+// Links maps threads and tasks to their ids at agents.
 type Links struct{ base *base }
 
 func putLinks(t *sqldb.Tx, thread int64, links []mapping.Link) error {
@@ -28,8 +28,8 @@ func putLinks(t *sqldb.Tx, thread int64, links []mapping.Link) error {
 	return nil
 }
 
-// undo notes in the link of a thread that a run which its agent was told of is rolled back, unless a later one agreed.
-// The run's events must be there yet: one that never reached the agent has left nothing there.
+// undo marks a thread's link if a rolled-back run had reached its agent, unless a later run agreed. It must be called
+// before the run's events are deleted. A run that never reached the agent left nothing there.
 func undo(t *sqldb.Tx, row *runRow) error {
 	var body []byte
 	err := t.Get(`SELECT body FROM links WHERE thread = $1 AND agent = $5 AND task_id = ''
@@ -49,7 +49,7 @@ func undo(t *sqldb.Tx, row *runRow) error {
 	return putLinks(t, row.thread, []mapping.Link{l})
 }
 
-// Get returns what an agent calls a thread (taskID "") or task; zero when there is none.
+// Get returns an agent's id for a thread (with an empty taskID) or a task. It returns the zero Link if there is none.
 func (s *Links) Get(ctx context.Context, threadID, agent, taskID string) (l mapping.Link, err error) {
 	list, err := s.readLinks(ctx, threadID, ` AND l.agent = $3 AND l.task_id = $4`, agent, taskID)
 	if len(list) == 1 {

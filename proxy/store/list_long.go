@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// listAtOnce is how many bytes of rows a list holds at a time, but for one row that is longer.
+	// listAtOnce is how many bytes of rows a list holds at a time. A single longer row is held alone.
 	listAtOnce = 4 << 20
-	// wholeList is the room of a list that holds all of its rows.
+	// wholeList is the limit of a list that holds all of its rows.
 	wholeList = math.MaxInt
 )
 
-// longList is a list of rows that may be many and long. Its ids are fixed when it is made. It keeps rows in memory
-// while there is room. Of the others it keeps only the ids and reads the rows again when the list reaches them.
+// longList is a list of rows that may be many and long. Its ids are fixed when it is created. It keeps rows in memory
+// up to a limit. For the others it keeps only the ids and reads the rows again when the list reaches them.
 type longList[R any] struct {
 	Room int // bytes that may still be kept
 	Rows []R // of the first ids
@@ -29,7 +29,7 @@ type longList[R any] struct {
 // Full reports whether only the ids of further rows are kept.
 func (l *longList[R]) Full() bool { return l.Room <= 0 }
 
-// Add adds a row of so many bytes.
+// Add adds a row of the given size in bytes.
 func (l *longList[R]) Add(id string, row R, size int) {
 	if !l.Full() {
 		l.Rows = append(l.Rows, row)
@@ -38,18 +38,18 @@ func (l *longList[R]) Add(id string, row R, size int) {
 	l.ids = append(l.ids, id)
 }
 
-// readRow reads a row again. sql.ErrNoRows or NotFound means that it was deleted.
+// readRow reads a row again. It returns sql.ErrNoRows or NotFound if the row was deleted.
 type readRow[R any] func(t *sqldb.Tx, id string) (row R, size int, err error)
 
-// Each yields the rows in their order. Those that are read again are as they are by then, and those that have gone are
-// left out. It can be ranged over once.
+// Each yields the rows in order. Rows that are read again have their current values, and deleted ones are skipped. It
+// can be ranged over once.
 func (l *longList[R]) Each(ctx context.Context, db *sqldb.DB, read readRow[R]) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
 		var none R
 		for next, left := l.Rows, l.ids[len(l.Rows):]; ; {
 			for i := range next {
 				row := next[i]
-				next[i] = none // what is yielded can go
+				next[i] = none // frees yielded rows
 				if !yield(row, nil) {
 					return
 				}
@@ -66,7 +66,7 @@ func (l *longList[R]) Each(ctx context.Context, db *sqldb.DB, read readRow[R]) i
 	}
 }
 
-// readAgain reads the first of the rows, as many as may be held, and returns which are left.
+// readAgain reads as many rows as may be held, starting with the first, and returns the remaining ids.
 func readAgain[R any](ctx context.Context, db *sqldb.DB, ids []string, read readRow[R]) (rows []R, left []string, err error) {
 	err = db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		rows, left = nil, ids

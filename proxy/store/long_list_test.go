@@ -13,12 +13,12 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// longObject is an object of about a megabyte with a key that a filter may look for.
+// longObject returns an object of about a megabyte with a key for filters.
 func longObject(odd int) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"odd":%d,"text":%q}`, odd, strings.Repeat("x", 1<<20)))
 }
 
-// manyLong makes runs with threads and tasks of their own that are about 30 MB together.
+// manyLong creates runs with their own threads and tasks, about 30 MB in total.
 func manyLong(b *harness) {
 	b.t.Helper()
 	for i := range 10 {
@@ -29,7 +29,7 @@ func manyLong(b *harness) {
 	}
 }
 
-// ranged reads a list, and after the first entry does something else.
+// ranged reads a list and calls then after the first entry.
 func ranged[T any](b *harness, list iter.Seq2[T, error], id func(T) string, then func(first string)) (ids []string) {
 	b.t.Helper()
 	for one, err := range list {
@@ -43,8 +43,8 @@ func ranged[T any](b *harness, list iter.Seq2[T, error], id func(T) string, then
 	return ids
 }
 
-// TestLongLists: lists of long rows have what short ones have, in their order, and leave out what goes while they are
-// read.
+// Lists of long rows contain the same as lists of short ones, in the same order, and skip rows that are deleted during
+// the iteration.
 func TestLongLists(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -119,7 +119,7 @@ func mapped[T any](list []T, id func(T) string) (ids []string) {
 	return ids
 }
 
-// goneMeanwhile deletes a thread at the end of the list while the list is read.
+// goneMeanwhile deletes a thread at the end of the list during the iteration.
 func goneMeanwhile(t *testing.T, b *harness) {
 	t.Helper()
 	last := mapping.NewID()

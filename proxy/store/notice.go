@@ -2,40 +2,39 @@ package store
 
 import "github.com/apbridge/apbridge/proxy/store/sqldb"
 
-// Notice tells what another process has committed to the same database. About is a run, what is due, or of a
-// NoticePending the thread that no update of its state holds any more, or that a run has left while others wait there.
+// Notice announces a commit of another process to the same database. About is a run or the kind of due work. For a
+// NoticePending it is the thread that is no longer held by a state update, or that a run has left while others wait.
 type Notice = sqldb.Notice
 
-// NoticeKind says what a Notice is about.
+// NoticeKind is the kind of a Notice.
 type NoticeKind = sqldb.NoticeKind
 
 // The kinds of a Notice.
 const (
-	NoticeLogged  NoticeKind = 'l'             // something was logged for the run, or its standing changed
-	NoticePending NoticeKind = 'p'             // a run may be claimable that was not
-	NoticeStop    NoticeKind = 's'             // the run's holder is asked to stop it: see StopRequests
+	NoticeLogged  NoticeKind = 'l'             // events were logged for the run, or its status changed
+	NoticePending NoticeKind = 'p'             // a run may have become claimable
+	NoticeStop    NoticeKind = 's'             // the run's holder must stop it: see StopRequests
 	NoticeGone    NoticeKind = 'g'             // the run was deleted
-	NoticeDue     NoticeKind = 'd'             // something is to be done by the clock: see RingDue
-	NoticeAll                = sqldb.NoticeAll // notices were lost: look at everything
+	NoticeDue     NoticeKind = 'd'             // timed work has changed: see RingDue
+	NoticeAll                = sqldb.NoticeAll // notices were lost: check everything
 )
 
-// Kinds of work that is due by the clock.
+// Kinds of timed work.
 const (
 	dueExpiry  = "expiry"
 	dueCron    = "cron"
 	dueWebhook = "webhook"
 )
 
-// bells ring in this process when there is something to be done by the clock: a thread's time to go, a cron, a
-// delivery.
+// bells wake the chores of this process when timed work has changed: expiring threads, crons, webhook deliveries.
 type bells struct{ ExpiryBell, CronBell, WebhookBell chan struct{} }
 
 func newBells() bells {
 	return bells{ExpiryBell: make(chan struct{}, 1), CronBell: make(chan struct{}, 1), WebhookBell: make(chan struct{}, 1)}
 }
 
-// RingDue rings for what a NoticeDue says is due, or for all: what waits for Retention.Expiries, Crons.Changed or
-// Deliveries.Changed looks again.
+// RingDue wakes the listener of Retention.Expiries, Crons.Changed or Deliveries.Changed, depending on what a NoticeDue
+// is about, or all of them if what is empty.
 func (b *bells) RingDue(what string) {
 	for name, bell := range map[string]chan struct{}{dueExpiry: b.ExpiryBell, dueCron: b.CronBell, dueWebhook: b.WebhookBell} {
 		if what == "" || what == name {
@@ -51,13 +50,13 @@ func wake(bell chan struct{}) {
 	}
 }
 
-// Due rings once the operation is committed, in this process and the others.
+// Due calls RingDue in this process and the others once the operation is committed.
 func (s *base) Due(t *sqldb.Tx, what string) {
 	t.After(func() { s.RingDue(what) })
 	s.Notify(t, NoticeDue, what)
 }
 
-// Notify has the other processes told once the operation is committed.
+// Notify sends a notice to the other processes once the operation is committed.
 func (s *base) Notify(t *sqldb.Tx, kind NoticeKind, about string) {
 	s.DB.NotifyAfter(t, Notice{Kind: kind, About: about})
 }

@@ -11,7 +11,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// filled makes a database with a little in it and returns its path, closed.
+// filled creates a database with a few rows, closes it and returns its path.
 func filled(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "apbridge.db")
@@ -59,7 +59,8 @@ func execOn(path, text string) error {
 	return err
 }
 
-// A5 in small: a copy of the files taken between two writes is what a crash leaves. Everything acknowledged is in it.
+// A5 in small: a copy of the files taken between two writes is like the state after a crash. It contains everything
+// acknowledged.
 func TestCopyTakenWhileOpenHoldsWhatWasAcknowledged(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "apbridge.db")

@@ -9,27 +9,27 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Outbox holds the completion hooks that are due or were delivered recently. The sender of webhooks calls it.
+// Outbox holds the webhooks that are due or were delivered recently. The sender of webhooks uses it.
 type Outbox struct{ base *base }
 
-// Webhook is a row to be written to the outbox.
+// Webhook is a new row of the outbox.
 type Webhook struct {
 	URL  string
 	Body []byte
 }
 
-// Delivery is a row of the outbox: one completion hook of one run.
+// Delivery is a row of the outbox: the webhook of one run.
 type Delivery struct {
-	// ID is the same at every attempt: uuid5(run id, "webhook"). A run has one end.
+	// ID is the same for all attempts: uuid5(run id, "webhook"). A run ends only once.
 	ID            string
 	Tenant, RunID string
 	URL           string
 	Body          []byte // nil in lists
-	Attempts      int    // begun so far
-	Error         string // of the newest failed attempt; "" after a success
+	Attempts      int    // started so far
+	Error         string // of the last failed attempt; "" after a success
 	CreatedAt     time.Time
-	Due           time.Time // of the next attempt; zero when there is none
-	Done          time.Time // delivered, or given up when Error is set
+	Due           time.Time // of the next attempt; zero if there is none
+	Done          time.Time // when it was delivered, or given up if Error is set
 	key           int64
 }
 
@@ -47,12 +47,12 @@ func (b *base) addWebhook(t *sqldb.Tx, at runKey, runID string, w *Webhook) erro
 	return err
 }
 
-// Changed returns the channel that rings when there may be something new to deliver. It has one listener.
+// Changed returns a channel that receives when there may be something new to deliver. It has one listener.
 func (s *Outbox) Changed() <-chan struct{} { return s.base.WebhookBell }
 
-// Claim takes up to limit due deliveries that accept (nil: all) wants, the longest due first: each is due again after
-// lease, should this process not come back to it, and counts as attempted. wait is how long it is until the next one is
-// due (0: none, or those that accept left). All tenants.
+// Claim takes up to limit due deliveries for which accept (nil means all) returns true, the longest overdue first. Each
+// counts as attempted and becomes due again after lease, in case this process does not finish it. wait is the time
+// until the next one is due, or 0 if there is none besides those that accept refused. It covers all tenants.
 func (s *Outbox) Claim(ctx context.Context, limit int, lease time.Duration, accept func(tenant, url string) bool) (list []Delivery, wait time.Duration, err error) {
 	keys, wait, ahead, err := s.dueDeliveries(ctx, limit, accept)
 	if err == nil && ahead {
@@ -85,7 +85,7 @@ func (s *Outbox) Claim(ctx context.Context, limit int, lease time.Duration, acce
 // scheduled while the clock was ahead.
 const LongestDeliveryWait = time.Hour
 
-// takeBack has deliveries attempted that were put off when the clock was ahead.
+// takeBack makes deliveries due that were postponed while the clock was ahead.
 func (s *Outbox) takeBack(t *sqldb.Tx) error {
 	if err := s.base.DB.SetClock(t); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (s *Outbox) takeBack(t *sqldb.Tx) error {
 	return t.Put(`UPDATE outbox SET due_us = $2 WHERE done_us = 0 AND due_us > $1`, t.Now+LongestDeliveryWait.Microseconds(), t.Now)
 }
 
-// dueDeliveries looks without the writer. ahead reports whether there is something for takeBack.
+// dueDeliveries searches without using the writer. ahead reports whether takeBack has something to do.
 func (s *Outbox) dueDeliveries(ctx context.Context, limit int, accept func(tenant, url string) bool) (keys []int64, wait time.Duration, ahead bool, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		keys, wait = nil, 0
@@ -130,22 +130,22 @@ func (d *Delivery) scan(scan func(...any) error) error {
 	return err
 }
 
-// Delivered notes a success. The body is deleted: it is not needed again.
+// Delivered records a success. It deletes the body, which is no longer needed.
 func (s *Outbox) Delivered(ctx context.Context, d Delivery) error {
 	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = '', body = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Clock().Now, []byte{})
 }
 
-// Failed notes a failed attempt and why; the next one is due after wait.
+// Failed records a failed attempt and its reason. The next attempt is due after wait.
 func (s *Outbox) Failed(ctx context.Context, d Delivery, why string, wait time.Duration) error {
 	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Clock().Now+wait.Microseconds(), mapping.ToText(why))
 }
 
-// Dead gives a delivery up. Its row stays, with the reason, for a while (Sweep).
+// Dead gives a delivery up. Its row remains, with the reason, until Sweep removes it.
 func (s *Outbox) Dead(ctx context.Context, d Delivery, why string) error {
 	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Clock().Now, mapping.ToText(why))
 }
 
-// Returned gives a claimed delivery back as if it had not been tried.
+// Returned returns a claimed delivery as if it had not been attempted.
 func (s *Outbox) Returned(ctx context.Context, d Delivery) error {
 	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, attempts = attempts - 1 WHERE id = $1 AND done_us = 0 AND attempts = $3`, d, s.base.DB.Clock().Now, d.Attempts)
 }
@@ -157,8 +157,8 @@ func (s *Outbox) settleDelivery(ctx context.Context, text string, d Delivery, ar
 	})
 }
 
-// List returns the caller's deliveries, the newest first, of one run when runID is set; those of a run that was deleted
-// too. limit 0: all.
+// List returns the tenant's deliveries, newest first, and only those of a run if runID is set. Deliveries of deleted
+// runs are included. A limit of 0 means all.
 func (s *Outbox) List(ctx context.Context, runID string, limit int) (list []Delivery, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT tenant, run_id, url, NULL, attempts, error, created_us, due_us, done_us FROM outbox
@@ -172,8 +172,8 @@ func (s *Outbox) List(ctx context.Context, runID string, limit int) (list []Deli
 	return list, err
 }
 
-// Sweep removes deliveries that succeeded longer than delivered ago, and those that were given up longer than dead ago.
-// All tenants.
+// Sweep removes deliveries that succeeded more than delivered ago, and those given up more than dead ago. It covers all
+// tenants.
 func (s *Outbox) Sweep(ctx context.Context, delivered, dead time.Duration) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`DELETE FROM outbox WHERE done_us > 0 AND ((error = '' AND done_us <= $1) OR (error <> '' AND done_us <= $2))`,

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// hooked ends a fresh run that has a hook.
+// hooked ends a new run that has a webhook.
 func (b *harness) hooked(url string) *store.CreateRunResult {
 	b.t.Helper()
 	c := b.create(newThreadRun())
@@ -43,7 +43,7 @@ func TestADeliveryIsClaimedOnceAndComesBack(t *testing.T) {
 		select {
 		case <-b.Deliveries.Changed():
 		default:
-			t.Error("nobody was told")
+			t.Error("the sender was not notified")
 		}
 		list, _ := b.due(9, nil)
 		if len(list) != 1 || list[0].Attempts != 1 || list[0].Tenant != "a" || list[0].RunID != c.Run.ID || !strings.Contains(string(list[0].Body), c.Run.ID) {
@@ -54,7 +54,7 @@ func TestADeliveryIsClaimedOnceAndComesBack(t *testing.T) {
 		if len(list) != 0 || wait != time.Minute {
 			t.Fatalf("claimed twice: %v, %s", list, wait)
 		}
-		clock.at = clock.at.Add(time.Minute) // the sender that had it never came back
+		clock.at = clock.at.Add(time.Minute) // the sender that claimed it did not finish
 		list, _ = b.due(9, nil)
 		if len(list) != 1 || list[0].ID != first.ID || list[0].Attempts != 2 {
 			t.Fatalf("%+v", list)

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Owners counts, exports and removes what is kept of one owner, of the principal's tenant.
+// Owners counts, exports and removes the data of one owner in the principal's tenant.
 type Owners struct{ base *base }
 
 func ownerOf(ctx context.Context, id string) ownerID {
@@ -26,8 +26,8 @@ func (s *Owners) Overwriting(ctx context.Context, do func() error) error {
 // Rewrite is sqldb.DB.Rewrite.
 func (s *Owners) Rewrite(ctx context.Context) (done bool, err error) { return s.base.DB.Rewrite(ctx) }
 
-// Copies returns what agents have of a thread: the threads and tasks that its log, and its links, name. An agent that
-// was given a new one keeps the old. Each is there once, with its newest link.
+// Copies returns an agent's counterparts of a thread: the threads and tasks named in its log and its links. They
+// include old ones, since an agent keeps these after it was given a new one. Each is listed once, with its newest link.
 func (s *Owners) Copies(ctx context.Context, threadID string) (list []mapping.Link, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := readThread(t, tables.ScopeOf(ctx), threadID)
@@ -53,7 +53,7 @@ func linksOf(t *sqldb.Tx, thread int64, list *[]mapping.Link) error {
 	})
 }
 
-// linked reads the log. Of an event that does not name the agent the run does.
+// linked reads the log. If an event does not name the agent, it is the run's agent.
 func linked(t *sqldb.Tx, thread int64, list *[]mapping.Link) error {
 	return t.Each(`SELECT e.seq, e.head, coalesce(r.agent, '') FROM events e LEFT JOIN runs r ON r.id = e.run WHERE e.thread = $1 AND e.kind = 'linked' ORDER BY e.seq DESC`,
 		sqldb.In{thread}, func(scan func(...any) error) error {

@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Rows calls a function with all rows that are kept of an owner, some of one table at a time: JSON objects, one on each
-// line. What is made from other rows is left out, and the bytes of files are (Files).
+// Rows calls to with all rows of an owner's data, in batches of one table: JSON objects, one per line. It leaves out
+// data derived from other rows and the contents of files (Files).
 func (s *Owners) Rows(ctx context.Context, owner string, to func(table string, n int, lines []byte) error) error {
 	for i := range ownedTables {
 		if err := s.rows(ctx, ownerOf(ctx, owner), &ownedTables[i], to); err != nil {
@@ -49,7 +49,8 @@ type OwnedFile struct {
 	key, blob                  int64
 }
 
-// Files returns some files of an owner's threads that come after behind. The zero OwnedFile comes before the first.
+// Files returns some files of an owner's threads, those that come after behind. The zero OwnedFile comes before the
+// first.
 func (s *Owners) Files(ctx context.Context, owner string, behind OwnedFile) (list []OwnedFile, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		list = nil
@@ -67,7 +68,7 @@ func (s *Owners) Files(ctx context.Context, owner string, behind OwnedFile) (lis
 // errFileRemoved means that a file was removed while it was read.
 var errFileRemoved = errors.New("a file was removed while it was read")
 
-// FileBytes calls a function with the bytes of a file, in pieces.
+// FileBytes calls to with the contents of a file, in chunks.
 func (s *Owners) FileBytes(ctx context.Context, f OwnedFile, to func([]byte) error) error {
 	left, piece := f.Size, sqldb.Buffer{}
 	for n := 0; left > 0; n++ {

@@ -12,15 +12,15 @@ type ownerID struct{ Tenant, ID string }
 
 func (o ownerID) args() []any { return []any{o.Tenant, o.ID} }
 
-// Holding is how much there is of one kind.
+// Holding is the amount of data of one kind.
 type Holding struct {
 	Kind           string
 	Count, Bytes   int64
-	Oldest, Newest time.Time // zero where rows have no time
+	Oldest, Newest time.Time // zero if the rows have no time
 }
 
-// Holdings counts all that is kept of an owner, kinds of which there is nothing left out. Each kind is counted as it is
-// at one moment.
+// Holdings counts all data of an owner. It leaves out kinds without data. The count of each kind is consistent by
+// itself.
 func (s *Owners) Holdings(ctx context.Context, owner string) (list []Holding, err error) {
 	for i := range ownedTables {
 		if ownedTables[i].kind == "" {

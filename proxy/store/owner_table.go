@@ -3,27 +3,28 @@ package store
 // ownedTable describes the rows of one table that belong to an owner: the rows r that match where, with the tenant as
 // $1 and the owner as $2.
 type ownedTable struct {
-	kind   string // what people call the rows; "": they belong to other rows, and are not counted
+	kind   string // name of the rows for people; "" if they belong to other rows and are not counted
 	table  string
 	where  string
-	bytes  string // how long a row is
-	oldest string // columns of times; "": rows have none
+	bytes  string // length of a row
+	oldest string // columns with times; "" if there are none
 	newest string
 }
 
-// Conditions that tables share. Rows of threads go with these, also those that others made.
+// Conditions used for several tables. Rows that belong to threads count as the thread owner's, even if others created
+// them.
 const (
 	ownedThreads   = `(SELECT id FROM threads WHERE tenant = $1 AND owner = $2)`
 	ownedRuns      = `(SELECT id FROM runs WHERE tenant = $1 AND owner = $2 OR thread IN ` + ownedThreads + `)`
 	ownedTasks     = `(SELECT id FROM tasks WHERE tenant = $1 AND owner = $2 OR thread IN ` + ownedThreads + `)`
 	ownedRows      = `r.tenant = $1 AND r.owner = $2`
 	onOwnedThreads = `r.thread IN ` + ownedThreads
-	// Rows that belong to items name them by tenant, namespace and key.
+	// Rows that belong to items refer to them by tenant, namespace and key.
 	ofOwnedItems = `r.tenant = $1 AND EXISTS (SELECT 1 FROM items i WHERE i.tenant = r.tenant AND i.namespace = r.namespace AND i.item_key = r.item_key AND i.owner = $2)`
-	// A webhook may outlive its run, and a key what it made.
+	// A webhook may outlive its run, and an idempotency key its object.
 	ownedWebhooks = `r.tenant = $1 AND (r.owner = $2 OR r.thread_owner = $2)`
-	// The row of a key that another sent may name what the owner made, or end its route with the id of the thread or
-	// task asked for.
+	// An idempotency key of another principal may refer to an object of the owner, or its route may end with the id of
+	// the owner's thread or task.
 	ownedKeys = `r.tenant = $1 AND (r.owner = $2 OR r.made_id IN (` + ownedIDs + `) OR substr(r.route, length(r.route) - 35) IN (
  SELECT thread_id FROM threads WHERE id IN ` + ownedThreads + ` UNION SELECT task_id FROM tasks WHERE id IN ` + ownedTasks + `))`
 	ownedIDs = `SELECT thread_id FROM threads WHERE id IN ` + ownedThreads + ` UNION SELECT run_id FROM runs WHERE id IN ` + ownedRuns +

@@ -12,7 +12,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// Every table of the database has a part of an owner's, hangs on one, or is known to hold nothing of a principal's.
+// Every table is either owned, dependent on owned rows, or known to contain no data of a principal.
 func TestEveryTableHasAnOwnerOrNone(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
@@ -27,7 +27,7 @@ func TestEveryTableHasAnOwnerOrNone(t *testing.T) {
 	for _, p := range ownedTables {
 		known = append(known, p.table)
 	}
-	known = slices.DeleteFunc(known, func(name string) bool { return name == "commits" }) // of PostgreSQL alone
+	known = slices.DeleteFunc(known, func(name string) bool { return name == "commits" }) // only on PostgreSQL
 	slices.Sort(known)
 	if diff := cmp.Diff(tablesOf(t, path), known); diff != "" {
 		t.Errorf("tables (-database +known):\n%s", diff)

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Lists of one thread's, or task's rows must not cost more the more there are of others.
+// The cost of listing the rows of one thread or task must not depend on the number of others.
 func TestListsOfOneThreadUseItsIndex(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -59,7 +59,7 @@ func TestListsOfOneThreadUseItsIndex(t *testing.T) {
 	}
 }
 
-// What is asked for again and again reads what has not ended, and none of what has.
+// Frequent queries read only unfinished rows.
 func TestRegularLooksUseIndexesOfWhatHasNotEnded(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// A standby that takes over may not have a run of which the process knows the key, and gives the key to another one:
-// nothing is written into that.
+// After a failover the new server may lack a run whose key the process has cached, and may have reused the key for
+// another run. Nothing is written to that run.
 func TestKeyOfALostRunIsAnothersByNow(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)

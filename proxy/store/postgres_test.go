@@ -19,14 +19,14 @@ import (
 	"go.uber.org/zap"
 )
 
-// pair is two processes over one database.
+// pair returns two processes that use one database.
 func pair(t *testing.T) (a, b *harness) {
 	t.Helper()
 	dsn := storetest.Schema(t)
 	return openAt(t, dsn, store.Options{Synchronous: "normal"}), openAt(t, dsn, store.Options{Synchronous: "normal"})
 }
 
-// behind runs a statement behind the bridge's back.
+// behind runs a statement directly on the database.
 func behind(t testing.TB, dsn, text string, args ...any) {
 	t.Helper()
 	conn, err := pgx.Connect(context.Background(), dsn)
@@ -158,7 +158,7 @@ func TestLeaseThatEndedIsTakenOver(t *testing.T) {
 	a.ok(a.Beat(a.ctx, time.Minute))
 	b.ok(b.Beat(b.ctx, time.Minute))
 	if ids, _, _ := b.claims(); len(ids) != 0 {
-		t.Fatal("a run was taken whose lease holds")
+		t.Fatal("a run with a valid lease was taken")
 	}
 	a.ok(a.Beat(a.ctx, time.Microsecond))
 	b.ok(b.Beat(b.ctx, time.Minute))
@@ -212,7 +212,7 @@ func TestClosedProcessLeavesItsRunsAtOnce(t *testing.T) {
 	}
 }
 
-// INV5 under load: appends of two processes to one thread, with the numbers without gap and in the order of commits.
+// INV5 under load: two processes append to one thread, and the numbers are in commit order and without gaps.
 func TestNumbersAreGaplessOverProcesses(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
@@ -276,12 +276,12 @@ func TestKilledConnectionsLoseAndDoubleNothing(t *testing.T) {
 	}
 }
 
-// killsOfOne is how many connections a write may lose: its time is bounded, and on a machine with much to do a try
-// takes longer than the pause between two kills. killsOfAll bounds the time of the test.
+// killsOfOne limits the connections that one write may lose: its time is limited, and on a busy machine an attempt
+// takes longer than the pause between two kills. killsOfAll limits the duration of the test.
 const killsOfOne, killsOfAll = 3, 30
 
-// killWriters kills the connections that write to the database, until stop, which may be called twice. It counts them,
-// and looks at what was written to pass by a write that has lost enough.
+// killWriters kills the connections that write to the database until stop is called, which may be called twice. It
+// counts the kills. It watches the number of written rows to skip a write that has lost enough connections.
 func killWriters(t *testing.T, dsn string, written, killed *atomic.Int64) (stop func()) {
 	t.Helper()
 	conn, err := pgx.Connect(context.Background(), dsn)
@@ -348,13 +348,13 @@ func TestNoticesReachOtherProcessesOnly(t *testing.T) {
 	want(store.NoticeGone)
 	select {
 	case n := <-a.Notices():
-		t.Fatalf("a process heard itself: %+v", n)
+		t.Fatalf("a process received its own notice: %+v", n)
 	default:
 	}
 	_ = next
 }
 
-// One key, two requests at once on two processes: one run.
+// Two concurrent requests with one key on two processes create one run.
 func TestIdempotencyKeyHoldsOverProcesses(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
@@ -382,14 +382,14 @@ func TestIdempotencyKeyHoldsOverProcesses(t *testing.T) {
 	}
 }
 
-// What is due by the clock is heard of everywhere: the process that wrote it down may be gone by then.
+// Other processes are notified of timed work, since the process that recorded it may be gone when it is due.
 func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
 	if n := <-b.Notices(); n.Kind != store.NoticeAll {
 		t.Fatalf("%+v", n)
 	}
-	go func() { // as the engine does
+	go func() { // like the engine
 		for n := range b.Notices() {
 			if n.Kind == store.NoticeDue {
 				b.RingDue(n.About)
@@ -401,7 +401,7 @@ func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
 		select {
 		case <-bell:
 		case <-time.After(time.Minute):
-			t.Fatalf("nothing was heard of %s", what)
+			t.Fatalf("no notice of %s", what)
 		}
 	}
 	th := a.thread()
@@ -421,7 +421,7 @@ func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
 	heard("a webhook", b.Deliveries.Changed())
 }
 
-// TestLostNoticesAreMadeUpFor breaks the notification connection. One notification to check everything makes up for the
+// TestLostNoticesAreMadeUpFor breaks the notification connection. One notice to check everything makes up for the
 // missed ones (C5).
 func TestLostNoticesAreMadeUpFor(t *testing.T) {
 	t.Parallel()
@@ -437,7 +437,7 @@ func TestLostNoticesAreMadeUpFor(t *testing.T) {
 					return
 				}
 			case <-deadline:
-				t.Fatal("it does not listen any more")
+				t.Fatal("the process no longer listens")
 			}
 		}
 	}
@@ -460,7 +460,7 @@ func TestClocksThatJumpEndNoLease(t *testing.T) {
 		for _, s := range []*harness{jumpy, steady} {
 			s.ok(s.Beat(s.ctx, time.Minute))
 			if ids, _, _ := s.claims(); len(ids) != 0 {
-				t.Fatalf("after a jump of %v runs are taken over: %v", jump, ids)
+				t.Fatalf("after a jump of %v runs were taken over: %v", jump, ids)
 			}
 		}
 		jumpy.append(mine, token(jump.String()))

@@ -7,19 +7,19 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// The open questions of a thread stand in its row, each with the run that asked. Several are open where one run asked
-// them, where runs are beside each other, and where several agents use the thread.
+// A thread's open questions are stored in its row, each with the run that asked it. Several can be open if one run
+// asked them, if runs are concurrent, or if several agents use the thread.
 //
-// Questions that a run closes when it starts:
-//   - what its own task asked: it is answered, or asked anew;
-//   - what its agent asked in other tasks, unless it is an answer, or has the strategy concurrent and so is meant to be
-//     beside the others: new input drops a question, as in LangGraph;
-//   - everything, if it starts at an older checkpoint: the questions are of the line that it leaves;
-//   - what a run asked that is gone, or that is not known.
+// A run that starts closes these questions:
+//   - those of its own task: they are answered or asked again;
+//   - those that its agent asked in other tasks, unless the run is an answer, or has the strategy concurrent and is
+//     thus meant to run alongside the others: new input drops a question, as in LangGraph;
+//   - all of them, if it starts at an older checkpoint: they belong to the line that it leaves;
+//   - those of a run that was deleted or is unknown.
 //
-// Questions of others stay open.
+// Questions of others remain open.
 
-// closeQuestions closes those of the open questions that a run closes by its start, and returns the rest.
+// closeQuestions closes the open questions that a run closes when it starts, and returns the rest.
 func closeQuestions(t *sqldb.Tx, at runKey, open []mapping.Interrupt, forks bool) ([]mapping.Interrupt, error) {
 	if len(open) == 0 {
 		return open, nil
@@ -39,7 +39,7 @@ func closeQuestions(t *sqldb.Tx, at runKey, open []mapping.Interrupt, forks bool
 	return left, t.Put(`UPDATE threads SET interrupts = $2 WHERE id = $1`, at.Thread, t.Sealed(body, colThreadInterrupts, at.Thread))
 }
 
-// othersOpen are those of the open questions that other tasks than a run's wait with.
+// othersOpen returns the open questions of tasks other than the run's.
 func othersOpen(t *sqldb.Tx, at runKey, open []mapping.Interrupt) (left []mapping.Interrupt, err error) {
 	for _, q := range open {
 		var others bool
@@ -55,7 +55,7 @@ func othersOpen(t *sqldb.Tx, at runKey, open []mapping.Interrupt) (left []mappin
 	return left, nil
 }
 
-// keptBeside are those of the open questions that a run does not close by its start.
+// keptBeside returns the open questions that a run does not close when it starts.
 func keptBeside(t *sqldb.Tx, at runKey, open []mapping.Interrupt) (left []mapping.Interrupt, err error) {
 	if len(open) == 0 {
 		return nil, nil
@@ -79,7 +79,7 @@ func keptBeside(t *sqldb.Tx, at runKey, open []mapping.Interrupt) (left []mappin
 	return left, nil
 }
 
-// closeThreadQuestions is closeQuestions of those that stand in the thread's row.
+// closeThreadQuestions is closeQuestions for the questions in the thread's row.
 func closeThreadQuestions(t *sqldb.Tx, at runKey) error {
 	open, err := openQuestions(t, at.Thread)
 	if err != nil {
@@ -97,14 +97,14 @@ func openQuestions(t *sqldb.Tx, thread int64) (open []mapping.Interrupt, err err
 	return open, decode(body, &open)
 }
 
-// joinQuestions notes in an end the run that asks, and adds what others of the thread have asked: a run that ends does
-// not answer their questions.
+// joinQuestions adds the run's id to the questions in an end, and adds the other open questions of the thread, which
+// remain open when a run ends.
 func joinQuestions(t *sqldb.Tx, at runKey, runID string, e *End) error {
 	open, err := openQuestions(t, at.Thread)
 	if err != nil {
 		return err
 	}
-	if e.Outcome.Cancelled { // which cancels its task, begun or not
+	if e.Outcome.Cancelled { // a cancellation cancels the task, started or not
 		if open, err = othersOpen(t, at, open); err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func joinQuestions(t *sqldb.Tx, at runKey, runID string, e *End) error {
 	return nil
 }
 
-// withdrawQuestions drops what a run asked that goes: no run could be given the answer.
+// withdrawQuestions drops the questions of a run that is being deleted, since nobody could receive the answers.
 func withdrawQuestions(t *sqldb.Tx, row *runRow) error {
 	open, err := openQuestions(t, row.thread)
 	left := slices.DeleteFunc(slices.Clone(open), func(q mapping.Interrupt) bool { return q.Run == row.ID })

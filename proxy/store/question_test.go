@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// asks ends a run with a question of that id.
+// asks ends a run with a question.
 func (b *harness) asks(c *store.CreateRunResult, id string) {
 	b.t.Helper()
 	o := mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: []mapping.Interrupt{{ID: id, Value: []byte(`1`)}}}
@@ -18,14 +18,14 @@ func (b *harness) asks(c *store.CreateRunResult, id string) {
 	b.ok(err)
 }
 
-// on is a run of an agent on the thread of another run.
+// on returns a new run of an agent on the thread of another run.
 func on(c *store.CreateRunResult, agent string) *store.CreateRun {
 	n := newRun(c.Run.ThreadID, mapping.StrategyReject)
 	n.Run.Agent, n.Task.Agent = agent, agent
 	return n
 }
 
-// open are the ids of the open questions of a thread, and its status.
+// open returns the ids of a thread's open questions and its status.
 func (b *harness) open(thread string) (ids []string, status mapping.ThreadStatus) {
 	b.t.Helper()
 	th, err := b.Threads.Get(b.ctx, thread)
@@ -36,8 +36,8 @@ func (b *harness) open(thread string) (ids []string, status mapping.ThreadStatus
 	return ids, th.Status
 }
 
-// TestQuestionsThatStayOpen: what a run closes when it starts are its own task's and its agent's questions; what other
-// agents have asked on the thread stays.
+// A run that starts closes the questions of its own task and its agent. Those of other agents on the thread remain
+// open.
 func TestQuestionsThatStayOpen(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -87,7 +87,7 @@ func TestQuestionsThatStayOpen(t *testing.T) {
 						b.append(made, mapping.Event{Kind: mapping.KindStarted, Head: mapping.Head{Attempt: 1}})
 					}
 					if ids, _ := b.open(echo.Run.ThreadID); !slices.Equal(ids, c.left) {
-						t.Errorf("while it works: %v", ids)
+						t.Errorf("while it runs: %v", ids)
 					}
 					b.end(made, mapping.RunSuccess)
 					ids, status := b.open(echo.Run.ThreadID)
@@ -100,7 +100,7 @@ func TestQuestionsThatStayOpen(t *testing.T) {
 	}
 }
 
-// TestAQuestionGoesWithItsRun: the run that asked could not be given the answer any more.
+// Nobody could receive the answer after the run was deleted.
 func TestAQuestionGoesWithItsRun(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -111,17 +111,16 @@ func TestAQuestionGoesWithItsRun(t *testing.T) {
 		b.asks(other, "q2")
 		b.ok(b.Runs.Delete(b.ctx, echo.Run.ThreadID, echo.Run.ID))
 		if ids, status := b.open(echo.Run.ThreadID); !slices.Equal(ids, []string{"q2"}) || status != mapping.ThreadInterrupted {
-			t.Errorf("one is left: %v %s", ids, status)
+			t.Errorf("one should be left: %v %s", ids, status)
 		}
 		b.ok(b.Runs.Delete(b.ctx, echo.Run.ThreadID, other.Run.ID))
 		if ids, status := b.open(echo.Run.ThreadID); len(ids) > 0 || status != mapping.ThreadIdle {
-			t.Errorf("none is left: %v %s", ids, status)
+			t.Errorf("none should be left: %v %s", ids, status)
 		}
 	})
 }
 
-// TestACancelledTaskAsksNothing: what it waited with goes, also where the run that is cancelled has not begun; what
-// others wait with stays.
+// The questions of a cancelled task are closed, even if the cancelled run has not begun. Those of other tasks remain.
 func TestACancelledTaskAsksNothing(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

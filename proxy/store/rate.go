@@ -9,18 +9,18 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Rates holds the rate limits that the bridges of one database share: see limit.Ledger. They belong to no tenant.
-// Package limit knows the rates themselves.
+// Rates holds the rate limits shared by the bridges of one database: see limit.Ledger. Not scoped by tenant. The rates
+// themselves are defined in package limit.
 type Rates struct{ base *base }
 
-// clockSetBack is by how many microseconds a line is used up beyond the present where the clock was set back.
-// Operations that end in another order than they began are much closer.
+// clockSetBack is how many microseconds into the future a budget may be used up before the clock is assumed to have
+// been set back. Operations that end in a different order than they began differ by much less.
 const clockSetBack = 60_000_000
 
-// Take shortens by cost a line that grows with the clock of the database up to span. wait, where it is not zero, is how
-// long it will be too short; then nothing was taken. A cost below zero gives back. A row has the moment up to which its
-// line is used up, and one that is not there has a whole line. What was taken may be lost with the machine. Where the
-// clock was set back, the line is empty and grows from now on.
+// Take takes cost from a budget that grows with the database's clock, up to span. If the budget is too small, it takes
+// nothing and returns how long to wait. A negative cost gives back. A row contains the time up to which its budget is
+// used up; without a row the budget is full. A crash of the machine may undo it. If the clock was set back, the budget
+// is empty and grows from now on.
 func (s *Rates) Take(ctx context.Context, name string, cost, span time.Duration) (wait time.Duration, err error) {
 	lost, long := cost.Microseconds(), span.Microseconds()
 	if cost >= 0 {
@@ -53,7 +53,7 @@ func (s *Rates) Take(ctx context.Context, name string, cost, span time.Duration)
 	return wait, err
 }
 
-// Left returns how long a line is, span at most.
+// Left returns the remaining budget, at most span.
 func (s *Rates) Left(ctx context.Context, name string, span time.Duration) (left time.Duration, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		used := t.Now - span.Microseconds()

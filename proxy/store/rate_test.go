@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestRatesInTheDatabase: a line loses what is taken, gets back what is given back, grows with the clock up to its
-// span, and is not stuck where that was set back.
+// A budget shrinks by what is taken, grows by what is given back and with the clock up to its span, and is not stuck
+// after the clock was set back.
 func TestRatesInTheDatabase(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -28,10 +28,10 @@ func TestRatesInTheDatabase(t *testing.T) {
 			clock.at = clock.at.Add(tt.after)
 			wait, err := b.Rates.Take(t.Context(), "key/runs/a", tt.cost, time.Minute)
 			if err != nil || wait != tt.wait {
-				t.Errorf("step %d: to wait %s, %v; want %s", i, wait, err, tt.wait)
+				t.Errorf("step %d: wait %s, %v; want %s", i, wait, err, tt.wait)
 			}
 			if left, err := b.Rates.Left(t.Context(), "key/runs/a", time.Minute); err != nil || left != tt.left {
-				t.Errorf("step %d: %s are left, %v; want %s", i, left, err, tt.left)
+				t.Errorf("step %d: %s left, %v; want %s", i, left, err, tt.left)
 			}
 		}
 	})

@@ -9,8 +9,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestLateRecoveryLeavesUpdatesAlone covers a process that started on a full disk. When there is space, it frees the
-// threads held by an earlier process, but not those it holds itself by then.
+// TestLateRecoveryLeavesUpdatesAlone covers a process that started on a full disk. Once there is space, it frees the
+// threads held by an earlier process, but not those that it holds itself by then.
 func TestLateRecoveryLeavesUpdatesAlone(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

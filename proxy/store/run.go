@@ -10,23 +10,23 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Runs are made, found, explained and removed.
+// Runs creates, finds, explains and removes runs.
 type Runs struct{ base *base }
 
-// runColumns begin with what a list decides by.
+// runColumns begins with the columns that lists filter by.
 const runColumns = `r.run_id, r.metadata, r.id, r.thread, r.task, r.fence, r.holder, r.from_seq, r.last_seq, r.tenant, r.owner, h.thread_id, k.task_id, r.agent, r.assistant_id, r.status, r.parked,
  r.kwargs, r.strategy, r.flavour, r.options, r.base, r.attempt, r.fault, r.cancel_reason, r.created_us, r.updated_us, r.started_us, r.ended_us, r.run_after_us
  FROM runs r JOIN threads h ON h.id = r.thread JOIN tasks k ON k.id = r.task`
 
 const runWidth = 30
 
-// runRow is a run with its keys and what only this package looks at.
+// runRow is a run with its keys and the columns used only in this package.
 type runRow struct {
 	key, thread, task int64
 	fence             int64
 	holder            string
-	from, last        int64 // its events are in (from, last]; last 0: open
-	size              int   // bytes of what may be long
+	from, last        int64 // its events are in (from, last]; last is 0 while the run is open
+	size              int   // bytes of the long columns
 	mapping.Run
 }
 
@@ -74,14 +74,14 @@ func (s *Runs) Get(ctx context.Context, threadID, runID string) (*mapping.Run, e
 	return &row.Run, nil
 }
 
-// RunState is how a run stands, and what it began on.
+// RunState is the status of a run and its base.
 type RunState struct {
 	Status mapping.RunStatus
 	Parked bool
 	Base   string // see mapping.Run
 }
 
-// State returns how a run stands, without the request that it was made by, which may be long; threadID may be "".
+// State returns the status of a run without its request, which may be long. threadID may be "".
 func (s *Runs) State(ctx context.Context, threadID, runID string) (r RunState, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		sc := tables.ScopeOf(ctx)
@@ -113,14 +113,14 @@ func lockRun(t *sqldb.Tx, sc tables.Scope, threadID, runID string) (*runRow, err
 	return findRun(t, sc, threadID, runID)
 }
 
-// List returns runs, newest first unless asked otherwise. Limit 0: all. Metadata is matched by containment.
+// List returns runs, newest first by default. A limit of 0 means all. Metadata is matched by containment.
 func (s *Runs) List(ctx context.Context, q mapping.RunQuery) ([]mapping.Run, error) {
 	found, err := s.find(ctx, q, wholeList)
 	return found.Rows, err
 }
 
-// Search is List of which few megabytes are held at a time: a run is yielded as it is by then, and one that was removed
-// meanwhile is left out. It is ranged over once.
+// Search is List that holds only a few megabytes at a time. Runs have their value at the time they are yielded, and
+// deleted ones are skipped. The result can be ranged over once.
 func (s *Runs) Search(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
 	found, err := s.find(ctx, q, listAtOnce)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *Runs) Search(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping
 	})
 }
 
-// find lists runs, the first of them with all that they have.
+// find lists runs. The first ones are read completely, as many as fit in room.
 func (s *Runs) find(ctx context.Context, q mapping.RunQuery, room int) (found longList[mapping.Run], err error) {
 	where, args := runFilter(tables.ScopeOf(ctx), q)
 	order := ` ORDER BY r.id DESC `
@@ -172,8 +172,8 @@ func (s *Runs) find(ctx context.Context, q mapping.RunQuery, room int) (found lo
 	return found, err
 }
 
-// runFilter names threads and tasks by their keys: a join on their ids, with runs in their order, has SQLite walk
-// through all runs there are.
+// runFilter selects threads and tasks by key. With a join on their ids and the order of runs, SQLite would scan all
+// runs.
 func runFilter(sc tables.Scope, q mapping.RunQuery) (where string, args sqldb.In) {
 	where, args = sc.Narrow(`r.tenant = $1`, sc.Tenant)
 	for _, f := range []struct{ before, value, after string }{
@@ -188,7 +188,7 @@ func runFilter(sc tables.Scope, q mapping.RunQuery) (where string, args sqldb.In
 			where += ` AND ` + f.before + sqldb.Params(len(args), 1) + f.after
 		}
 	}
-	if len(q.Status) > 0 { // there are few
+	if len(q.Status) > 0 { // there are only a few statuses
 		where += ` AND r.status IN (` + sqldb.Params(len(args)+1, len(q.Status)) + `)`
 		for _, st := range q.Status {
 			args = append(args, string(st))
@@ -197,8 +197,8 @@ func runFilter(sc tables.Scope, q mapping.RunQuery) (where string, args sqldb.In
 	return made(where, args, q)
 }
 
-// made adds when runs were made. A run that a list was left at may have gone: then those come that were made before the
-// next one.
+// made adds the conditions on creation times. If the run at which a list stopped was deleted, the list continues with
+// the runs created before the next one.
 func made(where string, args sqldb.In, q mapping.RunQuery) (string, sqldb.In) {
 	if !q.Since.IsZero() {
 		args = append(args, sqldb.Micros(q.Since))

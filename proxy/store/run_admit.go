@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// decideStart decides between now, later and not at all.
+// decideStart decides whether the run starts now, later or not at all.
 func (x *createRunTx) decideStart() error {
 	on, err := x.occupants()
 	if err != nil {
@@ -33,10 +33,10 @@ func (x *createRunTx) decideStart() error {
 	return x.checkQueueLimits()
 }
 
-// occupants are what a thread is kept by.
+// occupants are the runs or the state update that occupy a thread.
 type occupants struct {
-	runs   []*runRow // the running ones, else the oldest pending one
-	update bool      // an update of its state: see States.Hold
+	runs   []*runRow // the running ones, or else the oldest pending one
+	update bool      // the thread is held by States.Hold
 }
 
 func (x *createRunTx) occupants() (on occupants, err error) {
@@ -70,13 +70,13 @@ func (x *createRunTx) occupants() (on occupants, err error) {
 	return on, err
 }
 
-// amongShared reports whether every run of the thread lets others run beside it.
+// amongShared reports whether every run of the thread allows concurrent runs.
 func (x *createRunTx) amongShared() (ok bool, err error) {
 	err = x.Get(`SELECT NOT EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND concurrent = 0)`, sqldb.In{x.thread.key}, sqldb.Out{&ok})
 	return ok, err
 }
 
-// applyStrategy does what a strategy says about active runs.
+// applyStrategy applies a strategy to the active runs.
 func (x *createRunTx) applyStrategy(active []*runRow, strategy mapping.Strategy) error {
 	switch strategy {
 	case mapping.StrategyEnqueue:
@@ -92,7 +92,7 @@ func (x *createRunTx) applyStrategy(active []*runRow, strategy mapping.Strategy)
 	}
 }
 
-// displace has the active runs stopped: by their executions, or by the process that reads the note.
+// displace requests that the active runs stop, by their executions or by the process that reads the note.
 func (x *createRunTx) displace(active []*runRow, note string) error {
 	for _, r := range active {
 		r.CancelReason = mapping.SupersededBy(x.made.Run)
@@ -104,8 +104,8 @@ func (x *createRunTx) displace(active []*runRow, note string) error {
 	return nil
 }
 
-// rollbackTime is when a run starts at the latest that has another one rolled back. Its turn comes when what the other
-// did is gone (Runs.Delete): between the end of that run and its removal it would start from the wrong state.
+// rollbackTime limits how long a run with the strategy rollback waits. It starts once the changes of the other run are
+// removed (Runs.Delete). Between the end of that run and its removal it would start from the wrong state.
 const rollbackTime = 30 * time.Second
 
 // MakeDue lets a pending run start as soon as its thread is free.

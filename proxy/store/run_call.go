@@ -9,23 +9,23 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Calls are what is kept of the calls that runs made of their agents. They are deleted with their run.
+// Calls holds records of the calls that runs made to their agents. They are deleted with the run.
 type Calls struct{ base *base }
 
-// RunCall is one of them. The store looks into none of its parts.
+// RunCall is a record of one call. The store does not interpret its parts.
 type RunCall struct {
 	N        int64
-	Head     []byte // what a list has of it
+	Head     []byte // used in lists
 	Sent     []byte
 	Received []byte
 }
 
-// RunCallsKept is how many calls of a run are kept: the newest.
+// RunCallsKept is how many calls of a run are kept, the newest ones.
 const RunCallsKept = 256
 
-// Keep adds calls to those of a run that this process holds, after those that are there: N counts from there. It keeps
-// the newest RunCallsKept of a run. It does not flush: Flush or a later commit brings them to the disk. ErrFenced when
-// the run is not held any more. The fence is what it is allowed by: the tenant is not looked at.
+// Keep appends calls to those of a run that this process holds; N is relative to the existing ones. It keeps the newest
+// RunCallsKept. It does not flush: Flush or a later commit brings the calls to disk. It returns ErrFenced if the run is
+// no longer held. It is authorized by the fence and ignores the tenant.
 func (s *Calls) Keep(ctx context.Context, runID string, fence int64, calls []RunCall) error {
 	return s.base.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		var run, last int64
@@ -50,7 +50,7 @@ func (s *Calls) Keep(ctx context.Context, runID string, fence int64, calls []Run
 	})
 }
 
-// List returns those of a run, oldest first, without their bodies; threadID may be "".
+// List returns the calls of a run, oldest first, without their bodies. threadID may be "".
 func (s *Calls) List(ctx context.Context, threadID, runID string) (calls []RunCall, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		calls = nil
@@ -68,7 +68,7 @@ func (s *Calls) List(ctx context.Context, threadID, runID string) (calls []RunCa
 	return calls, err
 }
 
-// Get returns one of a run's, with its bodies; sql.ErrNoRows where it is not kept.
+// Get returns a call of a run with its bodies. It returns sql.ErrNoRows if it is not kept.
 func (s *Calls) Get(ctx context.Context, threadID, runID string, n int64) (c RunCall, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := findRun(t, tables.ScopeOf(ctx), threadID, runID)

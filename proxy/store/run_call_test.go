@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// TestCallsOfRuns: they are read by callers that may see the run, the newest are kept, and they go with the run.
+// Callers that can see a run can read its calls. The newest calls are kept, and they are deleted with the run.
 func TestCallsOfRuns(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -35,7 +35,7 @@ func TestCallsOfRuns(t *testing.T) {
 			t.Errorf("call %+v, %v", one, err)
 		}
 		if _, err := b.Calls.Get(b.ctx, "", c.Run.ID, 1); !errors.Is(err, sql.ErrNoRows) {
-			t.Errorf("one that was dropped: %v", err)
+			t.Errorf("dropped call: %v", err)
 		}
 		other := b.as("other")
 		if _, err := other.Calls.List(other.ctx, "", c.Run.ID); mapping.Classify(err).Class != mapping.NotFound {
@@ -46,7 +46,7 @@ func TestCallsOfRuns(t *testing.T) {
 		}
 		b.end(c, mapping.RunError)
 		b.ok(b.Runs.Delete(b.ctx, c.Run.ThreadID, c.Run.ID))
-		again := b.create(newRun(c.Run.ThreadID, mapping.StrategyReject)) // SQLite gives it the key of the one before
+		again := b.create(newRun(c.Run.ThreadID, mapping.StrategyReject)) // SQLite reuses the key of the deleted run
 		if list, err := b.Calls.List(b.ctx, "", again.Run.ID); err != nil || len(list) != 0 {
 			t.Errorf("the next run has %d calls, %v", len(list), err)
 		}
@@ -55,7 +55,7 @@ func TestCallsOfRuns(t *testing.T) {
 		b.ok(b.Threads.Delete(b.ctx, c.Run.ThreadID))
 		last := b.create(newThreadRun())
 		if list, err := b.Calls.List(b.ctx, "", last.Run.ID); err != nil || len(list) != 0 {
-			t.Errorf("a run after the thread has %d calls, %v", len(list), err)
+			t.Errorf("a run after deleting the thread has %d calls, %v", len(list), err)
 		}
 	})
 }

@@ -14,19 +14,19 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Claims give runs to processes that execute them, and take them back.
+// Claims assigns runs to processes that execute them, and releases them.
 type Claims struct{ base *base }
 
-// Claimed is a run this process now owns.
+// Claimed is a run that this process now holds.
 type Claimed struct {
 	Run             mapping.Run
 	Thread          mapping.Thread
 	AdditionalInput json.RawMessage // of its task
 	Fence           int64
-	Logged          []mapping.Event // state so far: events of this run, in order (empty: never started)
-	Taken           bool            // was running elsewhere, or here before a restart: pick up
-	From            string          // where it was (Store.Owner of that process); "" where that is not known
-	// Running is how long ago the run was first claimed, by the clock of the database, where that was not just now.
+	Logged          []mapping.Event // this run's events so far, in order; empty if it never started
+	Taken           bool            // it was running in another process, or here before a restart, and must be resumed
+	From            string          // the process that held it (Store.Owner); "" if not known
+	// Running is how long ago the run was first claimed, by the database's clock; 0 if it was claimed just now.
 	Running time.Duration
 }
 
@@ -34,7 +34,7 @@ type Claimed struct {
 // there, and its agent is not in full. A run whose owner's lease has expired may start, too. It covers all tenants. c
 // is nil if there is no such run. next is the time at which the earliest delayed run is due, zero if there is none.
 func (s *Claims) ClaimNext(ctx context.Context, full []string) (c *Claimed, next time.Time, err error) {
-	// Looking does not take the writer's time; what was seen is looked at again there.
+	// Searching does not use the writer. The result is checked again in the write.
 	var due int64
 	seen, ahead := false, false
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
@@ -71,8 +71,8 @@ func (s *Claims) ClaimNext(ctx context.Context, full []string) (c *Claimed, next
 	return c, time.Time{}, nil
 }
 
-// lockClaimable finds the run to be claimed next and locks its thread. Where another process was faster, the next one
-// is looked at.
+// lockClaimable finds the next claimable run and locks its thread. If another process was faster, it tries the next
+// one.
 func lockClaimable(t *sqldb.Tx, full []string) (key int64, taken bool, err error) {
 	for {
 		if key, taken, err = claimable(t, full); err != nil || key == 0 || !t.Shared() {
@@ -84,7 +84,7 @@ func lockClaimable(t *sqldb.Tx, full []string) (key int64, taken bool, err error
 	}
 }
 
-// lockIfClaimable locks the thread of a run, and reports whether it may be claimed still.
+// lockIfClaimable locks the thread of a run and reports whether the run can still be claimed.
 func lockIfClaimable(t *sqldb.Tx, key int64, taken bool) (still bool, err error) {
 	var thread int64
 	if err := t.Get(`SELECT thread FROM runs WHERE id = $1`, sqldb.In{key}, sqldb.Out{&thread}); err != nil {
@@ -110,19 +110,19 @@ func ifAny(err error) error {
 }
 
 const (
-	// orphaned: it is running, and no process holds it.
+	// orphaned selects running runs that no process holds.
 	orphaned = `status = 'running' AND parked = 0 AND holder = ''`
-	// startable: it waits for nothing but a slot, at $2.
+	// startable selects runs that could start at time $2 if there is a slot.
 	startable = `r.status = 'pending' AND r.run_after_us <= $2 AND NOT EXISTS (
  SELECT 1 FROM runs o WHERE o.thread = r.thread AND o.ended_us = 0 AND o.id <> r.id AND (o.concurrent = 0 OR r.concurrent <> 1)
  AND (o.status = 'running' OR (o.id < r.id AND o.run_after_us <= $2)))
  AND NOT EXISTS (SELECT 1 FROM updates u WHERE u.thread = r.thread)`
 )
 
-// delayedAhead are the delayed runs that were made when the clock was ahead.
+// delayedAhead selects delayed runs created while the clock was ahead.
 const delayedAhead = `status = 'pending' AND run_after_us > 0 AND created_us > $1`
 
-// takeDelaysBack has runs that were made when the clock was ahead wait as long as they were to wait, from now.
+// takeDelaysBack restarts the delay of runs that were created while the clock was ahead, from now.
 func (s *base) takeDelaysBack(t *sqldb.Tx) error {
 	if err := s.DB.SetClock(t); err != nil {
 		return err
@@ -135,7 +135,7 @@ func nextDue(t *sqldb.Tx) (due int64, err error) {
 	return due, err
 }
 
-// claimable finds the run to be claimed next: orphans before pending ones.
+// claimable returns the next run to claim: orphaned runs first, then pending ones.
 func claimable(t *sqldb.Tx, full []string) (key int64, taken bool, err error) {
 	err = t.Until(`SELECT id, agent FROM runs WHERE `+orphaned+` ORDER BY id`, nil,
 		func(scan func(...any) error) (bool, error) {
@@ -154,7 +154,7 @@ func claimable(t *sqldb.Tx, full []string) (key int64, taken bool, err error) {
 	return key, false, err
 }
 
-// oldestPending asks agent by agent, so that the long queue of a busy one is not walked for the others.
+// oldestPending queries each agent separately, so that the long queue of a busy agent is not scanned for the others.
 func oldestPending(t *sqldb.Tx, full []string) (oldest int64, err error) {
 	agent := ""
 	for {
@@ -179,7 +179,7 @@ func oldestPending(t *sqldb.Tx, full []string) (oldest int64, err error) {
 	}
 }
 
-// claim makes this process the holder of a run, under a new fence.
+// claim makes this process the holder of a run, with a new fence.
 func (s *Claims) claim(t *sqldb.Tx, key int64, taken bool) (*Claimed, error) {
 	first, from := false, ""
 	if err := t.Get(`SELECT started_us = 0, left_by FROM runs WHERE id = $1`, sqldb.In{key}, sqldb.Out{&first, &from}); err != nil {
@@ -244,8 +244,8 @@ func (s *Claims) ClaimParked(ctx context.Context, runID string) (c *Claimed, err
 	return c, nil
 }
 
-// Release hands a run of this process back: its lease ends at once, and another process, or this one, may claim it.
-// ErrFenced when it is not held any more.
+// Release gives up a run held by this process, so that another process, or this one, may claim it at once. It returns
+// ErrFenced if the run is no longer held.
 func (s *Claims) Release(ctx context.Context, runID string, fence int64) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		n, err := t.Exec(`UPDATE runs SET left_by = holder, holder = '', updated_us = $4 WHERE run_id = $1 AND holder = $2 AND fence = $3 AND status = 'running' AND parked = 0`,
@@ -258,8 +258,8 @@ func (s *Claims) Release(ctx context.Context, runID string, fence int64) error {
 	})
 }
 
-// RequestStop notes on a running run that its owner must stop it, and why; the owner learns it by StopRequests.
-// Conflict when the run has ended.
+// RequestStop records on a running run that its holder must stop it, and why. The holder reads it with StopRequests. It
+// returns a Conflict if the run has ended.
 func (s *Claims) RequestStop(ctx context.Context, runID, reason string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := lockRun(t, tables.ScopeOf(ctx), "", runID)
@@ -294,13 +294,13 @@ func (s *Claims) ListHeld(ctx context.Context) (map[string]int64, error) {
 	return found, err
 }
 
-// StopRequest is what is noted on a run that is to be stopped.
+// StopRequest is a recorded request to stop a run.
 type StopRequest struct {
 	Action string // see displacing
 	Reason string // mapping.Run.CancelReason
 }
 
-// StopRequests returns those on the runs held by this process, by run id. All tenants.
+// StopRequests returns the requests for the runs held by this process, by run id. It covers all tenants.
 func (s *Claims) StopRequests(ctx context.Context) (map[string]StopRequest, error) {
 	found := make(map[string]StopRequest)
 	err := s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
@@ -315,7 +315,7 @@ func (s *Claims) StopRequests(ctx context.Context) (map[string]StopRequest, erro
 	return found, err
 }
 
-// Waiting reports whether any run waits to be claimed, now or later. All tenants.
+// Waiting reports whether any run waits to be claimed, now or later. It covers all tenants.
 func (s *Claims) Waiting(ctx context.Context) (some bool, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE status = 'pending') OR EXISTS (SELECT 1 FROM runs WHERE status = 'running' AND parked = 0 AND holder = '')`,

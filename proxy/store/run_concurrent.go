@@ -8,9 +8,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// overlapped reports whether others have changed the thread's state since the run began. What the run knows as its
-// state is not the thread's then: its snapshots are not kept, and no link of it says that an agent has the same state.
-// Asked only where that matters.
+// overlapped reports whether others have changed the thread's state since the run began. If so, the run's view of the
+// state differs from the thread's: its snapshots are dropped, and none of its links may claim that an agent has the
+// same state. It queries only if that matters.
 func (b *eventBatch) overlapped(t *sqldb.Tx, at runKey, a Append) (others bool, err error) {
 	if !at.Overlaps || len(a.Snapshots) == 0 && len(a.Links) == 0 {
 		return false, nil
@@ -25,7 +25,7 @@ func (b *eventBatch) overlapped(t *sqldb.Tx, at runKey, a Append) (others bool, 
 	return others, err
 }
 
-// stripAgreement takes from links what they say about states.
+// stripAgreement removes from links what they say about states.
 func stripAgreement(links []mapping.Link) []mapping.Link {
 	links = slices.Clone(links)
 	for i := range links {
@@ -34,9 +34,9 @@ func stripAgreement(links []mapping.Link) []mapping.Link {
 	return links
 }
 
-// withdraw takes out of the newest state what a run has done beside others that go on, or have: what they did is folded
-// again without it. A run that another began after, or a client changed the state after, is not taken out (false): they
-// had what it did for their start.
+// withdraw removes the changes of a run from the newest state and keeps those of concurrent runs: their changes are
+// folded again without it. It returns false if another run began after this one, or a client changed the state after
+// it, because they started from its changes.
 func withdraw(t *sqldb.Tx, row *runRow) (taken bool, err error) {
 	var at checkpointPos
 	var follows bool
@@ -59,7 +59,8 @@ func withdraw(t *sqldb.Tx, row *runRow) (taken bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	// Made also where nothing changes now: it records that the run is out, when what hid its doing goes, too.
+	// The checkpoint is created even if it changes nothing now. It records that the run was removed, for when a run
+	// that hides its changes is removed, too.
 	made := mapping.Checkpoint{ID: mapping.NewID(), Source: withdrawn, RunID: row.ID, CreatedAt: sqldb.TimeOf(t.Now)}
 	batch := eventBatch{thread: row.thread, events: []mapping.Event{{Kind: mapping.KindState, Data: diff, Head: mapping.Head{Checkpoint: &made}}}}
 	from, _, err := batch.takeNumbers(t, advanceFree)
@@ -69,15 +70,15 @@ func withdraw(t *sqldb.Tx, row *runRow) (taken bool, err error) {
 	return err == nil, err
 }
 
-// ranConcurrently reports whether a run has changed the state beside another that is still there.
+// ranConcurrently reports whether a run changed the state while another run that still exists was active.
 func ranConcurrently(t *sqldb.Tx, row *runRow) (yes bool, err error) {
 	err = t.Get(`SELECT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND line IS NOT NULL) AND EXISTS (SELECT 1 FROM runs n WHERE n.thread = $1 AND n.id <> $2 AND n.started_us > 0
  AND n.from_seq < $4 AND (n.ended_us = 0 OR n.last_seq > $3))`, sqldb.In{row.thread, row.key, row.from, row.to()}, sqldb.Out{&yes})
 	return yes, err
 }
 
-// changedAfter reports whether a client changed the state after a run. What takes out another run (withdraw) names that
-// one, and is none.
+// changedAfter reports whether a client changed the state after a run. Checkpoints of withdraw name the removed run and
+// do not count.
 func changedAfter(t *sqldb.Tx, row *runRow, until int64) (bool, error) {
 	events, err := readEvents(t, row.thread, row.to(), 0, stateOnly, until)
 	return slices.ContainsFunc(events, func(e mapping.Event) bool {
@@ -85,8 +86,9 @@ func changedAfter(t *sqldb.Tx, row *runRow, until int64) (bool, error) {
 	}), err
 }
 
-// foldWithout is the state at a checkpoint without what one run of its line did, nor those that were taken out before
-// it. A run that began at an older checkpoint began the line: what lies between the two is none of its history.
+// foldWithout returns the state at a checkpoint without the changes of one run of its line and of the runs removed
+// before. A run that began at an older checkpoint started the line; what lies between the two is not part of its
+// history.
 func foldWithout(t *sqldb.Tx, row *runRow, at checkpointPos) (*state.Fold, error) {
 	base, err := baseOf(t, row)
 	if err != nil {
@@ -115,7 +117,7 @@ func foldWithout(t *sqldb.Tx, row *runRow, at checkpointPos) (*state.Fold, error
 	return fold, err
 }
 
-// doerOf is the run that an event is of, also when that is removed; "" for a client.
+// doerOf returns the run that an event belongs to or that it removes, or "" for a client.
 func doerOf(e *mapping.Event) string {
 	if e.RunID == "" && e.Head.Checkpoint != nil {
 		return e.Head.Checkpoint.RunID
@@ -123,21 +125,21 @@ func doerOf(e *mapping.Event) string {
 	return e.RunID
 }
 
-// takenOut are the runs that withdraw has taken out of the state.
+// takenOut returns the runs that withdraw has removed from the state.
 func takenOut(events []mapping.Event) map[string]bool {
 	out := map[string]bool{}
 	for _, e := range events {
 		if c := e.Head.Checkpoint; e.RunID == "" && c != nil && c.RunID != "" && c.Source == withdrawn {
-			out[c.RunID], out[""] = true, true // what such a run logged between its checkpoints counts for no run
+			out[c.RunID], out[""] = true, true // what such a run logged between its checkpoints belongs to no run
 		}
 	}
 	return out
 }
 
-// withdrawn is the source of the checkpoint that takes a run out: to clients it is an update.
+// withdrawn is the source of the checkpoint that removes a run. Clients see it as an update.
 const withdrawn = "update"
 
-// baseCheckpoint is a checkpoint that a run stands on.
+// baseCheckpoint is a checkpoint that a run builds on.
 type baseCheckpoint struct {
 	checkpointPos
 	run, parent string
@@ -147,7 +149,7 @@ func baseOf(t *sqldb.Tx, row *runRow) (baseCheckpoint, error) {
 	return baseCheckpoint{parent: row.Base}.before(t, row.thread)
 }
 
-// before is the checkpoint before one; without any it is zero: the empty state.
+// before returns the preceding checkpoint, or zero, the empty state, if there is none.
 func (f baseCheckpoint) before(t *sqldb.Tx, thread int64) (baseCheckpoint, error) {
 	if f.parent == "" {
 		return baseCheckpoint{}, nil

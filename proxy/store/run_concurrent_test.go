@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A run that may run beside others is removed after a client changed the state, also when it began at an older
-// checkpoint: what stands on it stays readable, and the run is gone.
+// A run that allows concurrent runs is removed after a client changed the state, also if it began at an older
+// checkpoint. What depends on it remains readable.
 func TestSharedRunIsRemovedFromUnderAChange(t *testing.T) {
 	t.Parallel()
 	for name, elsewhere := range map[string]bool{"at the head": false, "at an older checkpoint": true} {
@@ -41,14 +41,14 @@ func TestSharedRunIsRemovedFromUnderAChange(t *testing.T) {
 				before := b.state(th, "")
 				b.ok(b.Runs.Delete(b.ctx, th, second.Run.ID))
 				if diff := cmp.Diff(before, b.state(th, "")); diff != "" {
-					t.Errorf("the state that a client made (-was +is):\n%s", diff)
+					t.Errorf("the state written by a client (-before +after):\n%s", diff)
 				}
 			})
 		})
 	}
 }
 
-// Runs beside each other that are removed one after the other, in any order: the state is what those did that are left,
+// Concurrent runs are removed one after the other, in any order. The state is always that of the remaining runs,
 // whichever wrote last.
 func TestSharedRunsAreTakenOutInAnyOrder(t *testing.T) {
 	t.Parallel()
@@ -90,7 +90,7 @@ func TestSharedRunsAreTakenOutInAnyOrder(t *testing.T) {
 	})
 }
 
-// values is the state of a thread as a whole.
+// values returns the whole state of a thread.
 func (b *harness) values(thread string) json.RawMessage {
 	b.t.Helper()
 	st, err := b.States.At(b.ctx, thread, "")

@@ -12,10 +12,10 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// CreateRun is a run to be made, with what it needs made beside it.
+// CreateRun describes a run to create and the objects to create with it.
 type CreateRun struct {
 	Run                              mapping.Run
-	Thread                           *mapping.Thread // made if it is not there; nil: must exist (NotFound)
+	Thread                           *mapping.Thread // created if missing; if nil, the thread must exist (NotFound)
 	MustNotExist                     bool            // Thread must be new (stateless runs)
 	ThreadMeta                       json.RawMessage // merged into the thread's metadata (graph_id, assistant_id) where those keys are missing
 	ThreadDefaults, ThreadConfig     json.RawMessage // what the assistant and the request add to the thread's config if it is not busy: rule.ThreadConfig
@@ -28,40 +28,41 @@ type CreateRun struct {
 	Claim                            bool            // run it here if its thread is free now
 	Queue                            QueueLimits     // for it to wait in; Limited queue_full where there is none
 	IdempotencyKey, IdempotencyRoute string
-	IdempotencySum                   []byte // of the request body; another sum under the same key is Invalid
+	IdempotencySum                   []byte // of the request body; a different sum with the same key is Invalid
 }
 
-// QueueLimits is how many runs may wait in this database before another one is refused, by whose they are; 0 is any
-// number. How many a principal may have waiting, it says itself (mapping.Principal). AgentKey and AgentTenant are how
-// many of one key and of one tenant may wait for the agent.
+// QueueLimits is how many runs may wait in this database before another one is refused. 0 means no limit. AgentKey and
+// AgentTenant limit the runs of one key and of one tenant for the agent. The limit of a principal is in
+// mapping.Principal.
 type QueueLimits struct{ Agent, AgentKey, AgentTenant, Thread, All int }
 
-// Answers is what an answer was given to: the run that asked, which must still be the newest of its task, and those of
-// its questions that must still be open on the thread. Else it is a Conflict no_pending_interrupt: a question is
-// answered once. The zero value asks for nothing.
+// Answers identifies what a run answers: the run that asked, which must still be the newest of its task, and those of
+// its questions that must still be open on the thread. Otherwise the answer is refused with Conflict
+// no_pending_interrupt, since a question is answered only once. The zero value means that the run answers nothing.
 type Answers struct {
 	Run  string
 	Open []mapping.Interrupt
 }
 
-// CreateRunResult is what became of a CreateRun.
+// CreateRunResult is the result of a CreateRun.
 type CreateRunResult struct {
 	Run      mapping.Run
-	Claimed  *Claimed // what executes the run gets it as its own, apart from Run; nil: the run waits, or is Replayed
-	Replayed bool     // an idempotency key named an earlier run, which is returned instead
-	// Active are the runs that held the thread when the strategy was interrupt or rollback and that their owners must
-	// now stop; the new run is pending.
+	Claimed  *Claimed // the claim to execute, separate from Run; nil if the run waits or is Replayed
+	Replayed bool     // the idempotency key belongs to an earlier run, which is returned instead
+	// Active lists the runs that occupied the thread and that their holders must now stop, for the strategies interrupt
+	// and rollback. The new run is pending.
 	Active []mapping.Run
 }
 
-// Create is one transaction: thread, task, run, first events, claim. A busy thread (any run of it pending or running,
-// parked and delayed ones included): reject → Conflict thread_busy naming the run; enqueue → pending; interrupt,
-// rollback → pending, Created.Active set and stop requests noted on the active runs. While the thread is held for an
-// update of its state (States.Hold), a run is pending. concurrent: beside those that let others run beside them
-// (Options.MayOverlap, which a concurrent run must have itself), pending while there is another.
+// Create creates thread, task, run and first events and claims the run, in one transaction. A thread is busy if it has
+// a pending or running run, including parked and delayed ones. On a busy thread the strategy decides. With reject,
+// Create returns Conflict thread_busy, which names the run. With enqueue, the run is pending. With interrupt and
+// rollback, it is pending, Active is set and the active runs are requested to stop. With concurrent, the run starts
+// next to runs that allow concurrent ones (Options.MayOverlap, which a concurrent run must also have); if there are
+// others, it is pending. While the thread is held for a state update (States.Hold), a run is pending.
 //
-// Run.Base is where the run starts: what is given there or in Options.Checkpoint (unknown: NotFound), else the head at
-// its first claim. A run that starts elsewhere than at the head moves the head there. n is only read.
+// Run.Base is where the run starts: the given value or Options.Checkpoint (NotFound if unknown), otherwise the head at
+// its first claim. A run that starts elsewhere moves the head there. Create does not modify n.
 func (s *Runs) Create(ctx context.Context, n *CreateRun) (made *CreateRunResult, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
@@ -75,8 +76,8 @@ func (s *Runs) Create(ctx context.Context, n *CreateRun) (made *CreateRunResult,
 	return made, nil
 }
 
-// CreateAll is Create for several runs in one transaction: what is refused of one refuses all, and none of them begins
-// before all are there.
+// CreateAll is Create for several runs in one transaction: if one is refused, all are, and none begins before all
+// exist.
 func (s *Runs) CreateAll(ctx context.Context, list []*CreateRun) (made []*CreateRunResult, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
@@ -93,21 +94,21 @@ func (s *Runs) CreateAll(ctx context.Context, list []*CreateRun) (made []*Create
 	return made, err
 }
 
-// createRunTx carries one Runs.Create through its operation.
+// createRunTx holds the data of one Runs.Create during its operation.
 type createRunTx struct {
 	s *Runs
 	*sqldb.Tx
 	principal mapping.Principal
-	n         *CreateRun // only read: the operation may run twice
+	n         *CreateRun // not modified, since the operation may run twice
 	thread    threadRow
-	fresh     bool   // the thread was made by this operation
+	fresh     bool   // the thread was created by this operation
 	claimed   bool   // the run starts now
-	leaves    string // the head that the run leaves, since it starts elsewhere; "": it leaves none
+	leaves    string // the head that the run leaves by starting elsewhere; "" if it starts at the head
 	task, run int64
 	logged    []mapping.Event
-	made      CreateRunResult // its run is the one of n, completed step by step
+	made      CreateRunResult // its run is that of n, completed step by step
 
-	additional json.RawMessage // additional_input of the task, of a run that starts now
+	additional json.RawMessage // additional_input of the task, for a run that starts now
 }
 
 func (s *Runs) creation(t *sqldb.Tx, p mapping.Principal, n *CreateRun) *createRunTx {
@@ -133,16 +134,16 @@ func (x *createRunTx) make() error {
 	return nil
 }
 
-// claim is what this process gets of the run, which it holds.
+// claim returns the claim of this process to the run.
 func (x *createRunTx) claim() *Claimed {
 	return &Claimed{Run: x.made.Run, Thread: x.thread.Thread, AdditionalInput: x.additional, Fence: firstFence, Logged: x.logged}
 }
 
-// firstFence is the fence of a run that is claimed as it is made.
+// firstFence is the fence of a run that is claimed at its creation.
 const firstFence = 1
 
-// replay notes the key, or finds the run that an earlier request with the same key made. The note comes first, so that
-// of two requests at once one waits for the other.
+// replay records the key, or returns the run that an earlier request with the same key created. It records the key
+// first, so that of two concurrent requests one waits for the other.
 func (x *createRunTx) replay() (bool, error) {
 	earlier, err := claimKey(x.Tx, x.principal, x.key(), x.made.Run.ID)
 	if err != nil || earlier == "" {
@@ -161,7 +162,7 @@ func (x *createRunTx) found(id string) error {
 	return err
 }
 
-// place finds or makes the thread.
+// place finds or creates the thread.
 func (x *createRunTx) place() (err error) {
 	if x.n.Thread == nil {
 		x.thread, err = readLocked(x.Tx, tables.ScopeFor(x.principal), x.made.Run.ThreadID)
@@ -180,7 +181,7 @@ func (x *createRunTx) place() (err error) {
 	return tables.NoThread(err, th.ID)
 }
 
-// lineage finds or makes the task.
+// lineage finds or creates the task.
 func (x *createRunTx) lineage() (err error) {
 	if x.n.Task != nil {
 		x.task, _, err = insertTask(x.Tx, x.principal, x.thread.key, x.thread.ID, *x.n.Task)
@@ -195,8 +196,8 @@ func (x *createRunTx) lineage() (err error) {
 	return err
 }
 
-// answers refuses an answer to what was answered, or dropped, since it was looked at. A run that is stopped for this
-// one has answered nothing.
+// answers refuses an answer to questions that were answered or dropped since the caller checked. A run that is stopped
+// for this one has answered nothing.
 func (x *createRunTx) answers() error {
 	a := x.n.Answers
 	if a.Run == "" {
@@ -215,9 +216,9 @@ func (x *createRunTx) answers() error {
 	return rule.NothingToResume(x.thread.ID, left)
 }
 
-// follows refuses a run of a task that has moved on since its maker looked: two processes that each see a task without
-// a run make one run, not two. A follow-up run begins to count with the first step that no client was given; while
-// another process writes a step, which it may have to take back, that is not known.
+// follows refuses a run of a task that has changed since its creator checked: if two processes see a task without runs,
+// only one of them creates a run. A follow-up run counts from the first step that was not handed out to a client. While
+// another process is handing out a step, which it may have to take back, that number is not known.
 func (x *createRunTx) follows() error {
 	if x.n.Newest == nil {
 		return nil
@@ -251,7 +252,7 @@ func asks(open []mapping.Interrupt, q mapping.Interrupt) bool {
 	return slices.ContainsFunc(open, func(o mapping.Interrupt) bool { return o.ID == q.ID })
 }
 
-// settleBase settles where the run starts.
+// settleBase determines where the run starts.
 func (x *createRunTx) settleBase() error {
 	r := &x.made.Run
 	if r.Base == "" {
@@ -272,7 +273,6 @@ func (x *createRunTx) settleBase() error {
 	return nil
 }
 
-// insert writes the run's row.
 func (x *createRunTx) insert() error {
 	r := x.completed()
 	options, err := r.Options.JSON()
@@ -301,7 +301,7 @@ func (x *createRunTx) insert() error {
 	return err
 }
 
-// concurrencyClass is the column concurrent: see the table.
+// concurrencyClass returns the value of the column concurrent: see the table.
 func concurrencyClass(r *mapping.Run) int {
 	switch {
 	case !r.Options.MayOverlap:
@@ -313,7 +313,7 @@ func concurrencyClass(r *mapping.Run) int {
 	}
 }
 
-// completed is the run with all that its row has.
+// completed returns the run with all columns of its row filled in.
 func (x *createRunTx) completed() *mapping.Run {
 	r := &x.made.Run
 	r.Tenant, r.ThreadID = x.principal.Tenant, x.thread.ID
@@ -359,8 +359,8 @@ func (x *createRunTx) logFirst() (err error) {
 	return x.occupy()
 }
 
-// first are the run's first events: before the input of a run that starts from nothing stands the root of the thread's
-// history.
+// first returns the run's first events. If the run starts from an empty state, the root of the thread's history
+// precedes the input.
 func (x *createRunTx) first() []mapping.Event {
 	list := x.n.Events
 	if x.made.Run.Base != "" || x.n.Root == nil {
@@ -370,7 +370,7 @@ func (x *createRunTx) first() []mapping.Event {
 	return slices.Concat(list[:from], []mapping.Event{*x.n.Root}, list[from:])
 }
 
-// occupy marks the thread busy; a thread made here is already.
+// occupy marks the thread busy. A thread created by this operation is already.
 func (x *createRunTx) occupy() error {
 	if x.fresh {
 		return nil

@@ -9,12 +9,12 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Delete removes an ended run with its events and checkpoints; the head goes back to the newest checkpoint left when it
-// was the run's. Its numbers are not given again. Where later checkpoints or other runs stand on the run's, those stay,
-// with the events their states are folded from, as history without a run, and so do those of one that ran beside
-// others; what it did beside them is taken out of the newest state by a checkpoint of its own. Files are again what
-// they were before the run where the state is. A newer run that waited for this may start. Conflict while the run is
-// active.
+// Delete removes an ended run with its events and checkpoints. If the head was the run's, it moves back to the newest
+// remaining checkpoint. Its numbers are not reused. If later checkpoints or other runs depend on the run's checkpoints,
+// these remain, with the events that their states are folded from, as history without a run. The same applies to a run
+// that was concurrent with others; a new checkpoint removes its changes from the newest state. If the state loses the
+// run's changes, files are restored to what they were before the run. A newer run that waited for this may start. It
+// returns a Conflict while the run is active.
 func (s *Runs) Delete(ctx context.Context, threadID, runID string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := lockRun(t, tables.ScopeOf(ctx), threadID, runID)
@@ -73,11 +73,11 @@ func (s *base) deleteHistory(t *sqldb.Tx, row *runRow) error {
 	return s.backToLine(t, row)
 }
 
-// ofDeleted is the run of events that stay although theirs was deleted. No run has that key.
+// ofDeleted is the run of events that remain after their run was deleted. No run has that key.
 const ofDeleted = `0`
 
-// backToLine gives the thread the files of its head, where a run that goes began at an older checkpoint: the head is
-// that of the line which it left.
+// backToLine restores the files of the thread's head if the deleted run began at an older checkpoint, because the head
+// is then on the line that the run had left.
 func (s *base) backToLine(t *sqldb.Tx, row *runRow) error {
 	var head string
 	var left bool
@@ -88,7 +88,7 @@ func (s *base) backToLine(t *sqldb.Tx, row *runRow) error {
 	}
 	from, err := findCheckpoint(t, row.thread, row.Base)
 	if err != nil {
-		return unlessMissing(err) // it was left out of a long history
+		return unlessMissing(err) // it was dropped from a long history
 	}
 	to, err := findCheckpoint(t, row.thread, head)
 	if err != nil {
@@ -104,9 +104,9 @@ func unlessMissing(err error) error {
 	return err
 }
 
-// deleteFiles brings the thread's files to where its state will be: without what the run did, unless that stays. What a
-// run did beside others is taken out of the state here, and its checkpoints stay also where nothing stands on them:
-// without them the line would end, and none of the others could be taken out of it any more.
+// deleteFiles makes the thread's files match its future state: without the changes of the run, unless these remain. For
+// a concurrent run it also removes the changes from the state. The run's checkpoints then remain even if nothing
+// depends on them: without them the line would end, and none of the other runs could be removed from it later.
 func deleteFiles(t *sqldb.Tx, row *runRow, standing bool) (stays bool, err error) {
 	concurrent := standing
 	if row.Options.MayOverlap && !standing {
@@ -128,8 +128,8 @@ func deleteFiles(t *sqldb.Tx, row *runRow, standing bool) (stays bool, err error
 	return standing, artifact.KeepOfRun(t, row.thread, row.key)
 }
 
-// stoodOn: later checkpoints were folded on those of a run, or another run began on one of them, even if it left none
-// of its own: without its base it could not be replayed. The span is the run's.
+// stoodOn reports whether later checkpoints were folded on those of a run, or another run began on one of them. That
+// run counts even if it left no checkpoints, since it could not be replayed without its base. The span is the run's.
 func stoodOn(t *sqldb.Tx, span sqldb.In) (yes bool, err error) {
 	err = t.Get(`SELECT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL AND (run IS NULL OR run <> $2)
  AND seq > (SELECT min(seq) FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND line IS NOT NULL))
@@ -138,8 +138,8 @@ func stoodOn(t *sqldb.Tx, span sqldb.In) (yes bool, err error) {
 	return yes, err
 }
 
-// rewind makes the newest checkpoint left the head, if the head is gone. What follows begins a line of its own: the old
-// one has lost events.
+// rewind makes the newest remaining checkpoint the head if the head was deleted. What follows begins a new line,
+// because the old one has lost events.
 func rewind(t *sqldb.Tx, thread int64) error {
 	_, err := t.Exec(`UPDATE thread_seq SET line = seq + 1,
  head = coalesce((SELECT checkpoint FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC LIMIT 1), ''),
@@ -148,7 +148,7 @@ func rewind(t *sqldb.Tx, thread int64) error {
 	return err
 }
 
-// deleteEmptyTask removes a task that was made for a run alone.
+// deleteEmptyTask removes a task that was created only for one run.
 func deleteEmptyTask(t *sqldb.Tx, task int64, own bool) error {
 	if !own {
 		return nil

@@ -8,20 +8,21 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Displaced is a run that a newer one takes the place of.
+// Displaced is a run that a newer one replaces.
 type Displaced struct {
 	mapping.Run
 	RollBack bool   // it is to be removed, too
-	Newer    string // run that starts when it is; "" for none that waits for that
+	Newer    string // run that starts after that; "" if none waits for it
 }
 
-// stopCancel is the note on a run that is to be stopped, and no more.
+// stopCancel is the stop note of a run that is only to be stopped.
 const stopCancel = "cancel"
 
-// rollBack is how a note to stop begins that outlives the end of its run, up to its removal.
+// rollBack begins a stop note that outlives the end of its run, until its removal.
 const rollBack = "rollback"
 
-// displacing is the note on a run that a newer one displaces; starts: the newer one starts when the other is gone.
+// displacing returns the stop note for a run that a newer one displaces. starts means that the newer one starts once
+// the other is removed.
 func displacing(newer mapping.Run, starts bool) string {
 	switch {
 	case newer.Multitask != mapping.StrategyRollback:
@@ -32,8 +33,7 @@ func displacing(newer mapping.Run, starts bool) string {
 	return rollBack
 }
 
-// Displaced lists the runs with a note that they are to be stopped, and those to be rolled back that have ended. All
-// tenants.
+// Displaced lists the runs with a stop note, including ended runs that are to be rolled back. It covers all tenants.
 func (s *Runs) Displaced(ctx context.Context) (list []Displaced, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT `+runColumns+` WHERE r.stop <> '' ORDER BY r.id`, nil, func(scan func(...any) error) error {
@@ -51,7 +51,7 @@ func (s *Runs) Displaced(ctx context.Context) (list []Displaced, err error) {
 	return list, err
 }
 
-// readStop reads what is to become of a displaced run.
+// readStop reads the stop note of a displaced run.
 func (s *Runs) readStop(ctx context.Context, d *Displaced) error {
 	return s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		var stop string
@@ -62,7 +62,7 @@ func (s *Runs) readStop(ctx context.Context, d *Displaced) error {
 	})
 }
 
-// release lets the run start that waited for the removal of another, and of no further one.
+// release lets a run start that waited for the removal of another, unless it waits for further ones.
 func release(t *sqldb.Tx, removed int64) error {
 	var stop string
 	if err := t.Get(`SELECT stop FROM runs WHERE id = $1`, sqldb.In{removed}, sqldb.Out{&stop}); err != nil {

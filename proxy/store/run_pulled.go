@@ -17,9 +17,9 @@ type PolledRun struct {
 	UpdatedAt     time.Time // of mapping.Run
 }
 
-// Pulled yields the parked runs and, unless only those are asked for, the active ones that go on by themselves while
-// their steps are handed out. All tenants. It reads page by page: a run that is parked meanwhile may be left out, and
-// one that goes on meanwhile may be yielded. It is ranged over once.
+// Pulled yields the parked runs and, unless parkedOnly is set, the active ones that continue by themselves while their
+// steps are handed out. It covers all tenants. It reads page by page, so it may miss a run that is parked during the
+// iteration and yield one that continues. It can be ranged over once.
 func (s *Claims) Pulled(ctx context.Context, parkedOnly bool) iter.Seq2[PolledRun, error] {
 	return func(yield func(PolledRun, error) bool) {
 		p := pulledPage{parkedOnly: parkedOnly}
@@ -37,28 +37,28 @@ func (s *Claims) Pulled(ctx context.Context, parkedOnly bool) iter.Seq2[PolledRu
 	}
 }
 
-// pulledPageSize is how many active runs are read at a time.
+// pulledPageSize is the number of active runs read at a time.
 const pulledPageSize = 500
 
-// placeOpen is where an active run stands in the index runs_open, within its thread.
+// placeOpen is the position of an active run in the index runs_open, within its thread.
 const placeOpen = `(CASE WHEN r.status = 'running' AND r.concurrent <> 1 THEN 0 ELSE r.id END)`
 
-// selectPulled goes by the index of active runs: by another order it would go through all that have ended. The options,
-// which may be long, are read where they say how the run goes on.
+// selectPulled follows the index of active runs, since any other order would scan all ended ones. The options, which
+// may be long, are read only if they are needed to decide how the run continues.
 const selectPulled = `SELECT r.thread, ` + placeOpen + `, r.run_id, h.thread_id, r.agent, r.tenant, r.owner, r.updated_us, r.parked, CASE WHEN r.parked = 0 THEN r.options END
  FROM runs r JOIN threads h ON h.id = r.thread
  WHERE r.ended_us = 0 AND r.thread >= $1 AND (r.thread > $1 OR ` + placeOpen + ` > $2) AND r.parked >= $3 ORDER BY r.thread, ` + placeOpen + ` LIMIT CAST($4 AS BIGINT)`
 
-// pulledPage is a page of Pulled; each read makes it the next one.
+// pulledPage is a page of Pulled. Each read replaces it by the next one.
 type pulledPage struct {
 	parkedOnly    bool
-	thread, place int64 // of the last run that was looked at
+	thread, place int64 // of the last run read
 	runs          []PolledRun
 	last          bool
 }
 
 func (p *pulledPage) read(t *sqldb.Tx) error {
-	next := pulledPage{parkedOnly: p.parkedOnly, thread: p.thread, place: p.place} // a read may be done again
+	next := pulledPage{parkedOnly: p.parkedOnly, thread: p.thread, place: p.place} // a read may be repeated
 	parked, seen := 0, 0
 	if p.parkedOnly {
 		parked = 1

@@ -8,7 +8,6 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// pulled lists the runs that Pulled yields.
 func (b *harness) pulled(parkedOnly bool) (ids []string) {
 	b.t.Helper()
 	for r, err := range b.Claims.Pulled(b.ctx, parkedOnly) {
@@ -42,7 +41,7 @@ func TestPulledRunsAreThoseWhoseClientHasToAsk(t *testing.T) {
 		b := open(t)
 		parked, free := b.create(stepped(mapping.SteppingLockstep)), b.as("other").create(stepped(mapping.SteppingFree))
 		b.park(parked)
-		b.create(stepped(mapping.SteppingLockstep)) // its step is under way
+		b.create(stepped(mapping.SteppingLockstep)) // its step is running
 		b.create(newThreadRun())
 		b.end(b.create(stepped(mapping.SteppingFree)), mapping.RunSuccess)
 		if got := b.pulled(true); !slices.Equal(got, sorted(parked.Run.ID)) {
@@ -63,14 +62,14 @@ func TestPulledRunsAreThoseWhoseClientHasToAsk(t *testing.T) {
 	})
 }
 
-// There may be more than are read at a time.
+// There may be more runs than a page holds.
 func TestPulledRunsAreReadByPages(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		var many []*store.CreateRun
 		var want []string
-		for range 1001 { // two pages and a run
+		for range 1001 { // two full pages and one run
 			o := stepped(mapping.SteppingFree)
 			o.Claim = false
 			many, want = append(many, o), append(want, o.Run.ID)

@@ -5,12 +5,12 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// checkQueueLimits refuses a run that must wait where too many do already.
+// checkQueueLimits refuses a run that must wait if too many are waiting already.
 func (x *createRunTx) checkQueueLimits() error {
 	p, agent := x.principal, x.made.Run.Agent
 	for _, q := range []struct {
 		most int
-		of   string // which runs are counted; $2 and more are args
+		of   string // selects the runs to count; args are $2 and up
 		args sqldb.In
 		text string
 		name string
@@ -35,7 +35,7 @@ func (x *createRunTx) checkQueueLimits() error {
 	return nil
 }
 
-// waiting counts up to the limit, however many wait.
+// waiting counts waiting runs, up to the limit.
 func (x *createRunTx) waiting(most int, of string, args sqldb.In) (n int, err error) {
 	if most > 0 {
 		err = x.Get(`SELECT count(*) FROM (SELECT 1 FROM runs WHERE status = 'pending' AND `+of+` LIMIT CAST($1 AS BIGINT)) AS waiting`,

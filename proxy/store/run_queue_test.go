@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// claims takes runs until there is none and returns their ids.
+// claims claims runs until there are none and returns their ids.
 func (b *harness) claims(full ...string) (ids []string, last *store.Claimed, next time.Time) {
 	b.t.Helper()
 	for {
@@ -39,7 +39,7 @@ func TestStrategiesOnABusyThread(t *testing.T) {
 			claimed  bool
 			active   bool
 			stop     string
-			shared   bool // the first run lets others run beside it
+			shared   bool // the first run allows concurrent ones
 		}{
 			"reject":     {strategy: mapping.StrategyReject, conflict: true},
 			"default":    {strategy: "", conflict: true},
@@ -91,7 +91,7 @@ func TestStrategiesOnABusyThread(t *testing.T) {
 				if th, _ := b.Threads.Get(b.ctx, first.Run.ThreadID); th.Status != mapping.ThreadBusy {
 					t.Fatalf("thread %s while a run is pending", th.Status)
 				}
-				if c.stop == "rollback" { // it starts when the other one is gone
+				if c.stop == "rollback" { // it starts when the other one is removed
 					if ids, _, _ := b.claims(); len(ids) != 0 {
 						t.Fatalf("claimed %v before the rollback was done", ids)
 					}
@@ -175,8 +175,7 @@ func TestDelayedRunWaitsAndLetsOthersPass(t *testing.T) {
 	})
 }
 
-// TestEveryQueueLimitHolds: with one run waiting, each limit of one alone refuses another by its name, and one of two
-// lets it wait.
+// With one run waiting, each limit of one refuses another run and names itself, and each limit of two accepts it.
 func TestEveryQueueLimitHolds(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]func(*store.CreateRun, *mapping.Principal, int){
@@ -206,7 +205,7 @@ func TestEveryQueueLimitHolds(t *testing.T) {
 	}
 }
 
-// TestQueueOfAKeyIsItsOwn: what waits for others does not count.
+// Runs of other keys do not count.
 func TestQueueOfAKeyIsItsOwn(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -240,12 +239,12 @@ func TestQueueLimitIsSaidByName(t *testing.T) {
 		n := newThreadRun()
 		n.Queue.Agent = 2
 		if c := b.create(n); c.Claimed == nil {
-			t.Fatal("a run that need not wait was counted as waiting")
+			t.Fatal("a run that did not have to wait was counted as waiting")
 		}
 	})
 }
 
-// INV3 under load: many at once on one thread, one runs.
+// INV3 under load: many runs are created at once on one thread, and one runs.
 func TestOneActiveRunPerThread(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -308,7 +307,7 @@ func TestParkedRunGivesUpItsLease(t *testing.T) {
 	})
 }
 
-// What has not ended is counted by its state, of all tenants, by agent.
+// Unfinished runs are counted by agent and state, for all tenants.
 func TestBacklogCountsWhatHasNotEnded(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -344,7 +343,7 @@ func (b *harness) onlyDue() store.Delivery {
 	b.t.Helper()
 	list, _ := b.due(9, nil)
 	if len(list) != 1 {
-		b.t.Fatalf("%d deliveries are due", len(list))
+		b.t.Fatalf("%d deliveries due", len(list))
 	}
 	return list[0]
 }
@@ -381,8 +380,8 @@ func TestEndInactive(t *testing.T) {
 	})
 }
 
-// What a run says of why it was cancelled is noted with the wish, for the process that holds it and for one that comes
-// after a crash, and is gone where the run ends otherwise.
+// The reason for a cancellation is stored with the request, for the process that holds the run and for one that takes
+// over after a crash. It is dropped if the run ends otherwise.
 func TestWhyARunIsCancelledIsNoted(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -396,11 +395,11 @@ func TestWhyARunIsCancelledIsNoted(t *testing.T) {
 		list, err := b.Runs.Displaced(b.ctx)
 		b.ok(err)
 		if stops[first.Run.ID].Reason != want || len(list) != 1 || list[0].CancelReason != want || second.Active[0].CancelReason != want {
-			t.Errorf("%q is noted, %+v is to be ended, the caller ends %+v; want %q", stops, list, second.Active, want)
+			t.Errorf("requests %q, displaced %+v, active %+v; want %q", stops, list, second.Active, want)
 		}
 		b.end(first, mapping.RunSuccess)
 		if r, err := b.Runs.Get(b.ctx, "", first.Run.ID); err != nil || r.CancelReason != "" {
-			t.Errorf("a run that came to its end says %q, %v", r.CancelReason, err)
+			t.Errorf("a run that succeeded has reason %q, %v", r.CancelReason, err)
 		}
 		other := b.create(newThreadRun())
 		e := store.End{Outcome: mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true, Reason: mapping.CancelledByRequest}, Thread: mapping.ThreadIdle}
@@ -408,7 +407,7 @@ func TestWhyARunIsCancelledIsNoted(t *testing.T) {
 			Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}}})
 		b.ok(err)
 		if r, err := b.Runs.Get(b.ctx, "", other.Run.ID); err != nil || r.CancelReason != mapping.CancelledByRequest {
-			t.Errorf("a cancelled run says %q, %v", r.CancelReason, err)
+			t.Errorf("a cancelled run has reason %q, %v", r.CancelReason, err)
 		}
 	})
 }
@@ -460,7 +459,7 @@ func TestIdempotencyKeyNamesTheFirstRun(t *testing.T) {
 	})
 }
 
-// A key without a sum, a webhook without a body: empty bytes are not NULL.
+// A key without a sum and a webhook without a body: empty bytes are not NULL.
 func TestEmptyBytesAreNoNull(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

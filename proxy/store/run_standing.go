@@ -14,20 +14,20 @@ import (
 type RunSummary struct {
 	Run     mapping.Run
 	Thread  mapping.Thread
-	Now     time.Time // of the database
-	Holder  string    // the process that has it; "": none
-	Here    bool      // that is this one
+	Now     time.Time // the database's time
+	Holder  string    // the process that holds it; "" for none
+	Here    bool      // this process holds it
 	Owner   string    // this process
-	Until   time.Time // the end of that process's lease; zero: it never ends, or there is no holder
+	Until   time.Time // end of the holder's lease; zero if it never ends or there is no holder
 	Before  []mapping.Run
-	Ahead   int           // how many runs of the thread it waits for; Before are the first
-	Update  string        // the process that holds the thread for a state update (States.Hold); "": none
-	Earlier int           // pending runs of the agent that were made before it
-	Steps   int           // updates it has logged, while it runs; else 0
-	Last    mapping.Event // the newest it has logged, without data
+	Ahead   int           // number of the thread's runs that it waits for; Before contains the first of them
+	Update  string        // the process that holds the thread for a state update (States.Hold); "" for none
+	Earlier int           // earlier pending runs of the agent
+	Steps   int           // number of updates logged, while it is running
+	Last    mapping.Event // the last event, without data
 }
 
-// standingBefore bounds the runs that are named.
+// standingBefore limits the runs in Before.
 const standingBefore = 10
 
 // Standing returns the summary of a run. threadID may be "".
@@ -52,7 +52,7 @@ func (s *Runs) Standing(ctx context.Context, threadID, runID string) (st RunSumm
 	return st, err
 }
 
-// queue finds what a pending run waits for: see startable.
+// queue determines what a pending run waits for: see startable.
 func (st *RunSummary) queue(t *sqldb.Tx, row *runRow) error {
 	if row.Status != mapping.RunPending {
 		return nil
@@ -91,12 +91,12 @@ func (st *RunSummary) lease(t *sqldb.Tx, row *runRow) error {
 	if ok {
 		st.Until = sqldb.TimeOf(until)
 	} else if err == nil {
-		st.Until = st.Now // its process has left
+		st.Until = st.Now // the process has ended
 	}
 	return err
 }
 
-// progress finds how far a run has come.
+// progress determines how far a run has come.
 func (st *RunSummary) progress(t *sqldb.Tx, row *runRow) error {
 	if row.Status == mapping.RunPending {
 		return nil
@@ -110,8 +110,8 @@ func (st *RunSummary) progress(t *sqldb.Tx, row *runRow) error {
 		sqldb.In{row.thread, row.from, row.to(), row.key}, func(scan func(...any) error) error { return scanEvent(&st.Last, row.thread, scan) })
 }
 
-// steps counts the updates that are of no subgraph. It goes through all of them, of which there may be ten thousand, so
-// a head is decoded only where it may name one.
+// steps counts the updates outside of subgraphs. It reads all of them, which may be ten thousand, so it decodes a head
+// only if it may contain a namespace.
 func (st *RunSummary) steps(t *sqldb.Tx, row *runRow) error {
 	return t.Each(`SELECT seq, head FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 AND kind = 'update'`, sqldb.In{row.thread, row.from, row.to(), row.key},
 		func(scan func(...any) error) error {

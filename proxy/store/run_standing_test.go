@@ -8,9 +8,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// TestHowARunStandsCostsTheSameHoweverLongItWas: of one that has ended no more is read than its newest event, counted
-// in what is allocated; of one at work the steps are counted, without those of subgraphs.
-func TestHowARunStandsCostsTheSameHoweverLongItWas(t *testing.T) { // not parallel: it counts what is allocated
+// For an ended run only its newest event is read, measured in allocations. For a running one its steps are counted,
+// without those of subgraphs.
+func TestHowARunStandsCostsTheSameHoweverLongItWas(t *testing.T) { // not parallel: it counts allocations
 	b := openAt(t, filepath.Join(t.TempDir(), "a.db"), store.Options{})
 	cost := func(steps int) float64 {
 		c := b.create(newThreadRun())

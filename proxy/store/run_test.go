@@ -131,12 +131,12 @@ func TestFenceKeepsOthersOut(t *testing.T) {
 			t.Fatalf("ended: %v", err)
 		}
 		if seq, err := b.Events.LastSeq(b.ctx, c.Run.ThreadID); err != nil || seq != 2 {
-			t.Fatalf("last %d %v: a fenced append took numbers", seq, err)
+			t.Fatalf("last %d %v: a fenced append consumed numbers", seq, err)
 		}
 	})
 }
 
-// Runs that are made, go on and end while others read, stop and delete them lose and double nothing.
+// Runs that are read, stopped and deleted by others while they execute lose and duplicate nothing.
 func TestRunsThatAreReadStoppedAndTakenMeanwhile(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -153,7 +153,7 @@ func TestRunsThatAreReadStoppedAndTakenMeanwhile(t *testing.T) {
 	})
 }
 
-// liveAmongOthers is one run from its beginning to its end or loss. What the others do to it goes by its number.
+// liveAmongOthers executes one run until it ends or is lost. What the others do to it depends on its number.
 func liveAmongOthers(b *harness, n int) {
 	b.t.Helper()
 	c := b.create(newThreadRun())
@@ -184,7 +184,7 @@ func liveAmongOthers(b *harness, n int) {
 	others.Wait()
 	got, err := b.Events.List(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
 	if err != nil || len(got) != logged || fenced && n%4 != 2 {
-		b.t.Errorf("%d events, %d were logged, fenced %v, %v", len(got), logged, fenced, err)
+		b.t.Errorf("%d events, %d logged, fenced %v, %v", len(got), logged, fenced, err)
 	}
 	if n%3 == 0 && !fenced {
 		if err := b.Threads.Delete(b.ctx, c.Run.ThreadID); err != nil {
@@ -192,12 +192,12 @@ func liveAmongOthers(b *harness, n int) {
 		}
 		_, err := b.Runs.Get(b.ctx, "", c.Run.ID)
 		if mapping.Classify(err).Class != mapping.NotFound {
-			b.t.Errorf("it was deleted and is there: %v", err)
+			b.t.Errorf("the deleted run still exists: %v", err)
 		}
 	}
 }
 
-// A checkpoint that a run makes a second time is refused, and the run is as it was.
+// A run that repeats a checkpoint id gets an error and is unchanged.
 func TestCheckpointIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -211,11 +211,11 @@ func TestCheckpointIsMadeOnce(t *testing.T) {
 			return err
 		}
 		if err := send(point, point); err == nil {
-			t.Error("twice in one append: it was taken")
+			t.Error("twice in one append: accepted")
 		}
 		b.ok(send(point))
 		if err := send(point); err == nil {
-			t.Error("in two appends: it was taken")
+			t.Error("in two appends: accepted")
 		}
 		if got, err := b.Events.List(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0); err != nil || len(got) != len(c.Claimed.Logged)+1 {
 			t.Errorf("%d events, %v", len(got), err)

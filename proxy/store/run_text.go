@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// saying makes the filter of a search for a text: nil when all pass.
+// saying returns the filter for a text search, or nil if every run passes.
 func saying(text string) func(*mapping.Run) bool {
 	if text == "" {
 		return nil
@@ -32,8 +32,8 @@ func saying(text string) func(*mapping.Run) bool {
 	}
 }
 
-// holds reports whether JSON has the text, as it is or with its quotes and line breaks escaped. Where a client wrote
-// letters as numbers, they are read first.
+// holds reports whether JSON contains the text, plain or with quotes and line breaks escaped. It first decodes \u
+// escapes.
 func holds(raw json.RawMessage, plain, quoted string) bool {
 	if bytes.Contains(raw, []byte(`\u`)) {
 		var v any

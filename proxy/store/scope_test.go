@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// only is the same database as a key sees it that may use these agents alone.
+// only returns the same database for a key limited to these agents.
 func (b *harness) only(key string, agents ...string) *harness {
 	limited := *b
 	limited.ctx = mapping.WithPrincipal(b.ctx, mapping.Principal{ID: key, Agents: agents})
@@ -24,12 +24,12 @@ func (b *harness) sees(thread string) bool {
 	listed, total, failed := b.Threads.List(b.ctx, mapping.ThreadQuery{IDs: []string{thread}})
 	b.ok(failed)
 	if (err == nil) != (total == 1) || len(listed) != total {
-		b.t.Errorf("thread %s is read with %v and listed %d times", thread, err, total)
+		b.t.Errorf("thread %s: Get returned %v, listed %d times", thread, err, total)
 	}
 	return total == 1
 }
 
-// runOf makes a run of an agent, on a thread or a new one.
+// runOf creates a run of an agent, on a given or a new thread.
 func (b *harness) runOf(agent, thread string) *store.CreateRunResult {
 	b.t.Helper()
 	n := newThreadRun()
@@ -45,7 +45,7 @@ func (b *harness) runOf(agent, thread string) *store.CreateRunResult {
 	return c
 }
 
-// TestKeysSeeTheThreadsOfTheirAgents: a thread is seen by keys that may use all agents which have worked on it.
+// A thread is visible to keys that may use all agents that have worked on it.
 func TestKeysSeeTheThreadsOfTheirAgents(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// What reads rows beside the rest opens them, too: an owner's rows, files and links, and what agents were told of.
+// The exports of an owner's rows, files and links, and the items passed to agents, are opened, too.
 func TestSealedRowsOfAnOwnerAreOpened(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
@@ -48,7 +48,7 @@ func TestSealedRowsOfAnOwnerAreOpened(t *testing.T) {
 			b.ok(b.Owners.FileBytes(b.ctx, f, func(piece []byte) error { held = append(held, piece...); return nil }))
 		}
 		if string(held) != "given" {
-			t.Errorf("the file has %q", held)
+			t.Errorf("the file contains %q", held)
 		}
 	})
 }

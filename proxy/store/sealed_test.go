@@ -21,10 +21,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// sealKey is a key by its number.
+// sealKey returns a key by number.
 func sealKey(n byte) []byte { return append(bytes.Repeat([]byte{n}, seal.KeyBytes-1), 0) }
 
-// sealRing has the keys with these numbers.
+// sealRing returns a ring of the keys with these numbers.
 func sealRing(t testing.TB, plain bool, numbers ...byte) *seal.Ring {
 	t.Helper()
 	var keys [][]byte
@@ -38,7 +38,7 @@ func sealRing(t testing.TB, plain bool, numbers ...byte) *seal.Ring {
 	return r
 }
 
-// settle has all bodies written as the process writes them, and returns the keys that are forgotten.
+// settle rewrites all bodies in the form that the process writes and returns the forgotten keys.
 func (b *harness) settle() (forgotten []string) {
 	for again := true; again; {
 		left, err := b.Sealing.Unsealed(b.ctx)
@@ -59,8 +59,8 @@ func (b *harness) settle() (forgotten []string) {
 	return forgotten
 }
 
-// Whatever keys a database has had, all of it is read, by the newest alone; and where it was sealed from the start, no
-// words of it are in a file.
+// Whatever keys a database has had, the newest alone can read all of it. If it was sealed from the start, its files
+// contain no words of its bodies.
 func TestKeysComeAndGo(t *testing.T) {
 	t.Parallel()
 	want, err := os.ReadFile(readFile)
@@ -84,7 +84,7 @@ func TestKeysComeAndGo(t *testing.T) {
 				_, _, err := b.ItemChores.Embed(b.ctx)
 				b.ok(err)
 				if sealed := steps[0] != nil; found(t, dsn) == sealed && !strings.Contains(dsn, "://") {
-					t.Errorf("words of bodies are in the files: %v", sealed)
+					t.Errorf("the files contain words of bodies: %v", sealed)
 				}
 				b.ok(b.Close())
 				for i, keys := range steps[1:] {
@@ -94,17 +94,17 @@ func TestKeysComeAndGo(t *testing.T) {
 					b.ok(b.Close())
 				}
 				if diff := cmp.Diff(strings.Split(string(want), "\n"), readAll(t, dsn, steps[len(steps)-1])); diff != "" {
-					t.Errorf("what is read (-want +got):\n%s", diff)
+					t.Errorf("data read (-want +got):\n%s", diff)
 				}
 			})
 		})
 	}
 }
 
-// bodiesWords are of the bodies of the fixture, one of each kind.
+// bodiesWords are words from the bodies of the fixture, one of each kind.
 var bodiesWords = []string{`"hi"`, "go on", "given", "sure?", `"deep"`, `"tags"`, `"more"`, `"to"`, "Bea", `{"method"`, "asked"}
 
-// found reports whether words of bodies are in the files of a SQLite database.
+// found reports whether the files of a SQLite database contain words of bodies.
 func found(t *testing.T, dsn string) (any bool) {
 	t.Helper()
 	files, err := filepath.Glob(dsn + "*")
@@ -134,12 +134,12 @@ func checkForgotten(t *testing.T, before, now *seal.Ring, forgotten []string) {
 	for _, id := range now.Keys() {
 		wanted := !(now.Seals() && id == now.Keys()[0]) && before.Seals() && id == before.Keys()[0]
 		if got := slices.Contains(forgotten, id.String()); got != wanted {
-			t.Errorf("the key %s is forgotten: %v, want %v", id, got, wanted)
+			t.Errorf("key %s forgotten: %v, want %v", id, got, wanted)
 		}
 	}
 }
 
-// checkSearches has items found by their words and by their values.
+// checkSearches finds items by their words and by their values.
 func checkSearches(b *harness) {
 	b.t.Helper()
 	words, err := b.Items.List(b.ctx, item.Query{Query: "x"})
@@ -151,7 +151,7 @@ func checkSearches(b *harness) {
 	}
 }
 
-// A database is not opened without the keys of its bodies, and says which they are.
+// A database is not opened without the keys of its bodies, and the error names them.
 func TestAMissingKeyIsNamed(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
@@ -171,8 +171,7 @@ func TestAMissingKeyIsNamed(t *testing.T) {
 	})
 }
 
-// A body that was changed, or put into another row, is reported as what it is, also to those that look after the
-// database.
+// A body that was changed or moved to another row is reported as such, also to tools that maintain the database.
 func TestAChangedBodyDoesNotOpen(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
@@ -197,7 +196,7 @@ func TestAChangedBodyDoesNotOpen(t *testing.T) {
 	})
 }
 
-// exec changes a database beside the store that uses it.
+// exec changes a database that is in use.
 func (b *harness) exec(dsn, text string) {
 	b.t.Helper()
 	if strings.Contains(dsn, "://") {
@@ -207,7 +206,7 @@ func (b *harness) exec(dsn, text string) {
 	b.ok(execOn(dsn, text))
 }
 
-// A copied thread has its bodies bound to itself, and the first may go.
+// The bodies of a copied thread are bound to the copy, and the original can be deleted.
 func TestACopyOfASealedThreadIsRead(t *testing.T) {
 	t.Parallel()
 	for name, keys := range map[string]*seal.Ring{"sealed": sealRing(t, false, 1), "an older key": sealRing(t, false, 2, 1), "made plain": sealRing(t, true, 1)} {
@@ -232,7 +231,7 @@ func TestACopyOfASealedThreadIsRead(t *testing.T) {
 	}
 }
 
-// While another bridge writes under another key, no key is forgotten: it would go on to need it.
+// While another bridge writes with another key, no key is forgotten, since that bridge would still need it.
 func TestNoKeyIsForgottenBesideABridgeThatWritesWithIt(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)
@@ -242,13 +241,13 @@ func TestNoKeyIsForgottenBesideABridgeThatWritesWithIt(t *testing.T) {
 	left, err := b.Sealing.Unsealed(b.ctx)
 	b.ok(err)
 	if _, err := b.Sealing.Resealed(b.ctx); !left.Some || !left.Others || !errors.Is(err, store.ErrOthers) {
-		t.Errorf("beside another: %+v, %v", left, err)
+		t.Errorf("with another bridge: %+v, %v", left, err)
 	}
 	b.ok(first.Close())
 	if forgotten := b.settle(); !slices.Equal(forgotten, []string{seal.IDOf(sealKey(1)).String()}) {
-		t.Errorf("alone, %v are forgotten", forgotten)
+		t.Errorf("alone: %v forgotten", forgotten)
 	}
 	if _, err := store.Open(context.Background(), dsn, store.Options{Keys: sealRing(t, false, 1)}, zap.NewNop()); err == nil {
-		t.Error("the database is opened with the old key alone")
+		t.Error("the database opens with only the old key")
 	}
 }

@@ -6,17 +6,17 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Sealing brings bodies under the key that this process writes under. It belongs to no tenant.
+// Sealing re-encrypts bodies with the key of this process. Not scoped by tenant.
 type Sealing struct{ base *base }
 
-// Unsealed is how far the bodies of a database are from being all as this process writes them.
+// Unsealed describes whether bodies of a database are in another form than this process writes.
 type Unsealed struct {
-	Some   bool // there may be others
-	Others bool // another bridge writes under another key, or knows of none: it would go on making others
+	Some   bool // there may be such bodies
+	Others bool // another bridge writes with another key or knows none, and would keep creating such bodies
 }
 
-// Unsealed reports whether there is something for Reseal. If so it notes again under which key this process writes:
-// another one, which has begun to forget that key before this process had its lease, might have it forgotten.
+// Unsealed reports whether Reseal has work to do. If so, it registers this process's key again, because another process
+// that started to forget that key before this process had a lease might have removed it.
 func (s *Sealing) Unsealed(ctx context.Context) (u Unsealed, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		if u.Some, err = s.base.DB.Unfinished(t); err != nil || !u.Some {
@@ -31,13 +31,13 @@ func (s *Sealing) Unsealed(ctx context.Context) (u Unsealed, err error) {
 	return u, err
 }
 
-// Reseal writes all bodies as this process does: see sqldb.DB.Reseal.
+// Reseal rewrites all bodies in the form this process writes: see sqldb.DB.Reseal.
 func (s *Sealing) Reseal(ctx context.Context, told func(n int64)) (n int64, err error) {
 	return s.base.DB.Reseal(ctx, told)
 }
 
-// Resealed notes that Reseal has found nothing, and returns the ids of the keys that the database needs no longer.
-// ErrOthers: see Unsealed.
+// Resealed records that Reseal has found nothing left to do, and returns the ids of the keys that the database no
+// longer needs. It returns ErrOthers if Unsealed reports Others.
 func (s *Sealing) Resealed(ctx context.Context) (forgotten []string, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		forgotten, err = s.base.DB.ForgetKeys(t)
@@ -46,8 +46,8 @@ func (s *Sealing) Resealed(ctx context.Context) (forgotten []string, err error) 
 	return forgotten, err
 }
 
-// ErrOthers: another bridge of the database writes its bodies otherwise.
+// ErrOthers means that another bridge of the database writes bodies in another form.
 var ErrOthers = sqldb.ErrOthers
 
-// WritesAs returns the id of the key that this process seals under, "plain" where it seals nothing.
+// WritesAs returns the id of the key that this process seals with, or "plain" if it does not seal.
 func (s *Sealing) WritesAs() string { return s.base.DB.WritesAs() }

@@ -11,24 +11,24 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// StateOptions of States.Append.
+// StateOptions configures States.Append.
 type StateOptions struct {
-	ForkFrom        string // parent checkpoint, when it is not the head: a new line begins there
-	Snapshot        []byte // full state at the last event, kept with its checkpoint; nil: none. See Distance
+	ForkFrom        string // parent checkpoint if it is not the head; a new line begins there
+	Snapshot        []byte // full state at the last event, stored with its checkpoint; nil for none; see Distance
 	Links           []mapping.Link
-	Files           []artifact.FileWrite // that the state brings, see mapping.Artifact.Brought
-	DropFiles       []string             // paths that are gone
+	Files           []artifact.FileWrite // added by the state, see mapping.Artifact.Brought
+	DropFiles       []string             // removed paths
 	ClearInterrupts bool
-	Held            string         // the token of Hold, where the thread is held for this update
-	Key             IdempotencyKey // of the request that asks for it
-	Makes           string         // what a repeated request with the Key is told to have made
+	Held            string         // the token of Hold, if the thread is held for this update
+	Key             IdempotencyKey // of the request
+	Makes           string         // the id that a repeated request with the Key gets as already made
 }
 
-// Append logs state events outside of a run (state update, PATCH, fork, import): Conflict thread_busy while a run is
-// active (parked ones too), CodeUpdating while the thread is held for another update. expectHead guards against a head
-// that moved since the caller folded it ("": thread has no head): on a mismatch it returns Conflict head_moved and the
-// caller tries again. A request with the Key that came before is Conflict CodeRepeated. Returned events carry Seq and
-// parents.
+// Append logs state events outside of a run (state update, PATCH, fork, import). It returns Conflict thread_busy while
+// a run is active, including parked ones, and CodeUpdating while the thread is held for another update. expectHead
+// guards against a head that has moved since the caller folded it ("" means that the thread has no head): on a mismatch
+// it returns Conflict head_moved, and the caller retries. A repeated request with the same Key gets Conflict
+// CodeRepeated. The returned events have Seq and parents.
 func (s *States) Append(ctx context.Context, threadID, expectHead string, evs []mapping.Event, opt StateOptions) (events []mapping.Event, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		key, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
@@ -65,7 +65,7 @@ func (s *States) Append(ctx context.Context, threadID, expectHead string, evs []
 	return events, err
 }
 
-// onHead appends under the condition that the head did not move.
+// onHead appends under the condition that the head has not moved.
 func (s *States) onHead(t *sqldb.Tx, b *eventBatch, expect, forkFrom string) ([]mapping.Event, error) {
 	if forkFrom != "" && forkFrom != expect {
 		ok, err := s.base.fork(t, b.thread, forkFrom, expect)
@@ -101,7 +101,8 @@ func mustBeFree(t *sqldb.Tx, thread int64, threadID string) error {
 	return e
 }
 
-// touch notes that a thread's state changed. One whose question is withdrawn is idle.
+// touch records that a thread's state changed. If clear is set, it drops the questions, and an interrupted thread
+// becomes idle.
 func touch(t *sqldb.Tx, thread int64, clear bool) error {
 	text := `UPDATE threads SET updated_us = $2 WHERE id = $1`
 	if clear {

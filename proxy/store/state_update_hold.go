@@ -12,20 +12,20 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// CodeUpdating refuses a change of a thread's state while another update has the thread: it is over in the time of one
-// call of an agent, then it can be tried again.
+// CodeUpdating is the error code for a change of a thread's state during another update. That takes no longer than one
+// call to an agent; the caller can then retry.
 const CodeUpdating = "state_update_under_way"
 
-// CodeUpdateLost: the process was out of touch with the database for so long that others could go on with the thread.
+// CodeUpdateLost means that the process was cut off from the database for so long that others could use the thread.
 const CodeUpdateLost = "state_update_lost"
 
-// Hold keeps a thread for one update of its state that is told to an agent before it is logged: runs that are made
-// meanwhile are pending, and other updates are refused as Conflict CodeUpdating. All that Append refuses is refused
-// here, so that no agent is told of an update that does not take place: thread_busy while a run is active, head_moved,
-// CodeRepeated.
+// Hold reserves a thread for a state update that is sent to an agent before it is logged. Runs created during that time
+// are pending, and other updates are refused with Conflict CodeUpdating. Hold refuses everything that Append would
+// refuse, so that an agent never receives an update that does not take place: it returns thread_busy while a run is
+// active, head_moved or CodeRepeated.
 //
-// Append with the token ends it, and so does Free: one of them must. It ends with the lease of this process, too. One
-// that is refused, or of which it is not known whether it took place, needs no end; see FreeLeft.
+// The caller must call Append with the token, or Free; both end the reservation. It also ends with the lease of this
+// process. If Hold fails, nothing needs to be ended, even if it is unknown whether it took place; see FreeLeft.
 func (s *States) Hold(ctx context.Context, threadID, expectHead string, k IdempotencyKey) (token string, err error) {
 	token = rand.Text()
 	s.holds.add(token)
@@ -67,7 +67,8 @@ func (s *States) Hold(ctx context.Context, threadID, expectHead string, k Idempo
 	return token, err
 }
 
-// Free ends what Hold began, without an update. It is no error when that is over. Where it fails, FreeLeft does it.
+// Free ends a reservation without an update. It is not an error if it has already ended. If Free fails, FreeLeft does
+// it later.
 func (s *States) Free(ctx context.Context, threadID, token string) (err error) {
 	defer func() { s.holds.remove(token, err != nil) }()
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
@@ -78,11 +79,11 @@ func (s *States) Free(ctx context.Context, threadID, token string) (err error) {
 	})
 }
 
-// FreeLeft frees the threads that this process holds for an update and that no update of it goes on with: one could not
-// be freed, or it was not known that it was held. It returns how many; it is to be called now and then. All tenants.
+// FreeLeft frees the threads that this process holds for updates that are over, because Free failed or it was unknown
+// that they were held. It returns their number. It must be called periodically. It covers all tenants.
 func (s *States) FreeLeft(ctx context.Context) (freed int, err error) {
 	left := s.holds.takeLeft()
-	if !left && !s.base.DB.Shared() { // a SQLite file always says what became of a transaction
+	if !left && !s.base.DB.Shared() { // on SQLite the outcome of a transaction is always known
 		return 0, nil
 	}
 	defer func() {
@@ -97,7 +98,7 @@ func (s *States) FreeLeft(ctx context.Context) (freed int, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		freed = 0
 		for _, token := range tokens {
-			n, err := t.Exec(`DELETE FROM updates WHERE token = $1`, token) // 0: it has ended since
+			n, err := t.Exec(`DELETE FROM updates WHERE token = $1`, token) // 0 rows if it has ended since
 			if err != nil {
 				return err
 			}
@@ -109,8 +110,8 @@ func (s *States) FreeLeft(ctx context.Context) (freed int, err error) {
 	return freed, err
 }
 
-// leftUpdates are the tokens of holds that no update has. An update is noted before it holds its thread, so that one
-// which is seen held and not noted is over.
+// leftUpdates returns the tokens of reservations without an update in this process. An update is registered before it
+// holds its thread, so one that is held but not registered is over.
 func (s *States) leftUpdates(ctx context.Context) (tokens []string, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		tokens = nil
@@ -124,12 +125,12 @@ func (s *States) leftUpdates(ctx context.Context) (tokens []string, err error) {
 	return slices.DeleteFunc(tokens, s.holds.goOn), err
 }
 
-// updateHolds are the tokens of the updates that are under way in this process. Safe for concurrent use; the zero value
-// has none.
+// updateHolds holds the tokens of the running updates of this process. The zero value has none. Safe for concurrent
+// use.
 type updateHolds struct {
 	mu   sync.Mutex
 	open map[string]struct{}
-	left bool // one that is over may stand in the database still
+	left bool // the database may still contain one that is over
 }
 
 func (h *updateHolds) add(token string) {
@@ -162,8 +163,8 @@ func (h *updateHolds) takeLeft() (left bool) {
 	return left
 }
 
-// mayUpdate ends what Hold began; runs that were made since wait for that. Without a token the thread must be free, of
-// runs and of other updates.
+// mayUpdate ends the reservation of Hold, for which runs created since are waiting. Without a token the thread must be
+// free of runs and of other updates.
 func (s *States) mayUpdate(t *sqldb.Tx, key int64, threadID, token string) error {
 	if token != "" {
 		ended, err := t.Exec(`DELETE FROM updates WHERE thread = $1 AND token = $2`, key, token)
@@ -184,7 +185,7 @@ func (s *States) mayUpdate(t *sqldb.Tx, key int64, threadID, token string) error
 	return err
 }
 
-// updateLost is the Conflict of an update that this process had no time to end.
+// updateLost is the Conflict for an update whose reservation ended before it was written.
 func updateLost(threadID string) error {
 	return mapping.Errorf(mapping.Conflict, CodeUpdateLost,
 		"Thread %q was not held for the update until its end: this bridge was cut off from its database for too long. The agent may have taken the update; then the thread's next run begins with it.", threadID)

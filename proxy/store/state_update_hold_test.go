@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// TestUpdateThatIsOverHoldsNoThread: a thread that was held for a state update, and could not be freed when that was
-// over, is free at one of the next looks. An update under way keeps its thread.
+// A thread that was held for a state update and could not be freed afterwards is freed by a later call of FreeLeft. A
+// running update keeps its thread.
 func TestUpdateThatIsOverHoldsNoThread(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -17,7 +17,7 @@ func TestUpdateThatIsOverHoldsNoThread(t *testing.T) {
 		freed := func(want int) {
 			t.Helper()
 			if n, err := b.States.FreeLeft(b.ctx); n != want || err != nil {
-				t.Errorf("%d threads were freed, want %d; %v", n, want, err)
+				t.Errorf("%d threads freed, want %d; %v", n, want, err)
 			}
 		}
 		change := func(thread, held string) error {
@@ -31,7 +31,7 @@ func TestUpdateThatIsOverHoldsNoThread(t *testing.T) {
 		b.ok(err)
 		freed(0)
 		if err := b.States.Free(gone(b.ctx), over, token); err == nil {
-			t.Fatal("it was freed by a caller that is gone")
+			t.Fatal("the thread was freed by a cancelled caller")
 		}
 		if err := change(over, ""); mapping.Classify(err).Code != store.CodeUpdating {
 			t.Fatalf("the thread is not held: %v", err)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Lists of any length make few texts, with the same values.
+// Lists of any length need few statements and keep their values.
 func TestListsAreFilledUp(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]int{0: 0, 1: 1, 2: 2, 3: 4, 5: 8, 1000: 1024, 1 << 14: 1 << 14, 20_000: 20_000} {

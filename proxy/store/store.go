@@ -14,39 +14,39 @@ import (
 	"go.uber.org/zap"
 )
 
-// Options of Open.
+// Options configures Open.
 type Options struct {
 	Synchronous string // full (default) | normal
-	// SecureDelete has what is deleted overwritten in a SQLite file. PostgreSQL does not look at it.
+	// SecureDelete overwrites deleted data in a SQLite file. PostgreSQL ignores it.
 	SecureDelete bool
-	// Limit is how many bytes a SQLite file may grow to, 0 for as many as the disk holds; a larger one keeps its size.
-	// What does not fit is refused as mapping.StorageFull. PostgreSQL does not look at it.
+	// Limit is the maximum size of a SQLite file in bytes. 0 means no limit. A file that is already larger keeps its
+	// size. Writes that do not fit fail with mapping.StorageFull. PostgreSQL ignores it.
 	Limit int64
-	// Crons is how many a tenant may have; 0: any number.
+	// Crons limits the crons of a tenant. 0 means no limit.
 	Crons int
-	// Quotas are what keys and tenants may keep; nil: any number. Refused, which may be nil, is told of what they
-	// refuse.
+	// Quotas limits what keys and tenants may keep; nil means no limit. Refused is called for each refusal and may be
+	// nil.
 	Quotas  tables.AllowedQuotas
 	Refused func(limit, of string)
-	Index   *item.Index // nil: items do not become vectors
+	Index   *item.Index // nil if items do not become vectors
 	TTL     item.TTL
-	// Committed is told of every transaction: see sqldb.Options.
+	// Committed is called after each transaction: see sqldb.Options.
 	Committed func(operations int, took time.Duration)
-	// Keys are those that bodies are sealed under; nil: none are.
+	// Keys encrypts the bodies. If it is nil, bodies are not encrypted.
 	Keys *seal.Ring
-	// Owner is the id of this process in leases; "" makes one.
+	// Owner is the id of this process in leases. If it is empty, Open makes one.
 	Owner string
 	// Now and Passed are clocks for tests: see sqldb.Options.
 	Now    func() time.Time
 	Passed func() time.Duration
 }
 
-// Store is the record of everything. Safe for concurrent use. Every operation is scoped to what the principal in its
-// context (mapping.PrincipalOf) may see (tables.Scope), unless its comment says otherwise. Errors the caller may show
-// are *mapping.Error.
+// Store keeps all records. Every operation is scoped to what the principal in its context (mapping.PrincipalOf) can see
+// (tables.Scope), unless its comment says otherwise. Errors that may be shown to clients are *mapping.Error. Safe for
+// concurrent use.
 //
-// Its operations are methods of its parts, one for each noun; what concerns the whole database is its own. A package
-// that needs a few parts is given those.
+// Operations are methods of its parts, one for each kind of object. Operations on the whole database are methods of
+// Store. A package that needs only a few parts gets only those.
 type Store struct {
 	Threads *Threads
 	States  *States
@@ -79,12 +79,13 @@ type Store struct {
 
 // Open opens the database at dsn and brings its tables up to date.
 //
-// A path is a SQLite file. A missing one is created if its folder exists. What cannot be used (in use by another
-// process, not a database, truncated, read-only, newer than this program, gone where one was) is refused with an error
-// that names the path and says what to do.
+// A path is a SQLite file, which is created if it does not exist but its folder does. If the file cannot be used (in
+// use by another process, not a database, truncated, read-only, newer than this program, or missing although there was
+// one), the error names the path and says how to fix the problem.
 //
-// postgres://… is a PostgreSQL database, version 13 or later, which any number of processes may use at once; the tables
-// are made in the first schema of its search_path that exists. It tells the time: Options.Now is for tests.
+// postgres://… is a PostgreSQL database, version 13 or later, which any number of processes may use at once. The tables
+// are created in the first schema of its search_path that exists. The database provides the time; Options.Now is for
+// tests.
 func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, error) {
 	db, err := sqldb.Open(ctx, dsn, o.ofDB(), log)
 	if err != nil {
@@ -114,7 +115,7 @@ func (o Options) ofDB() sqldb.Options {
 	return sqldb.Options{Synchronous: o.Synchronous, SecureDelete: o.SecureDelete, Limit: o.Limit, Keys: o.Keys, Owner: o.Owner, Holdings: holdings{}, Now: o.Now, Passed: o.Passed, Committed: o.Committed}
 }
 
-// start recovers. A file on a full disk can be read all the same; see Recover.
+// start calls Recover. A file on a full disk can still be read.
 func (s *Store) start(ctx context.Context) error {
 	s.behind.Store(&errNotRecovered)
 	err := s.Recover(ctx)
@@ -125,9 +126,8 @@ func (s *Store) start(ctx context.Context) error {
 	return err
 }
 
-// Recover frees what processes that are gone have left behind. Open has done that, unless the disk of a SQLite file was
-// full (mapping.StorageFull): then it is to be called until it succeeds. Later calls do nothing. It belongs to no
-// tenant.
+// Recover releases what dead processes have left behind. Open calls it. If the disk of a SQLite file was full then
+// (mapping.StorageFull), it must be called again until it succeeds. Later calls do nothing. Not scoped by tenant.
 func (s *Store) Recover(ctx context.Context) error {
 	if s.behind.Load() == nil {
 		return nil
@@ -147,7 +147,7 @@ func (s *Store) Recover(ctx context.Context) error {
 // Abandoned reports whether the SQLite database at path has been used and no process uses it now.
 func Abandoned(path string) bool { return sqldb.Abandoned(path) }
 
-// Close waits for writes under way, interrupts reads, gives up what this process holds where others may take it, and
+// Close waits for running writes, interrupts reads, releases what this process holds so that others can take it, and
 // closes the database.
 func (s *Store) Close() error {
 	if s.base.DB.EndLease(context.Background()) == nil {
@@ -156,10 +156,10 @@ func (s *Store) Close() error {
 	return s.base.DB.Close()
 }
 
-// Beat renews this process's lease until ttl from now, by the clock of the database. Other processes may take its runs
-// once that is over, so it is to be called well before. ErrLapsed says that it came too late: the lease is new, and
-// every run that was held under the old one is free. Where no other process can use the database a lease never ends. It
-// belongs to no tenant.
+// Beat renews this process's lease until ttl from now, by the database's clock. After that other processes may take its
+// runs, so it must be called well before. It returns ErrLapsed if the lease had already expired: the process then has a
+// new lease, and every run held under the old one is released. If no other process can use the database, a lease never
+// expires. Not scoped by tenant.
 func (s *Store) Beat(ctx context.Context, ttl time.Duration) error {
 	freed, err := s.base.DB.RenewLease(ctx, ttl)
 	if freed {
@@ -168,21 +168,22 @@ func (s *Store) Beat(ctx context.Context, ttl time.Duration) error {
 	return err
 }
 
-// Now returns the time by which stored decisions are made: see package clock.
+// Now returns the time used for stored decisions: see package clock.
 func (s *Store) Now() time.Time { return sqldb.TimeOf(s.base.DB.Clock().Now) }
 
 // Owner returns the id of this process in leases.
 func (s *Store) Owner() string { return s.base.Owner }
 
-// Shared reports whether other processes may use the database at the same time, so that leases end and Notices come.
+// Shared reports whether other processes may use the database at the same time, so that leases can expire and Notices
+// can arrive.
 func (s *Store) Shared() bool { return s.base.DB.Shared() }
 
-// Notices returns the channel on which notices of other processes come. It has one listener, and is nil where there are
-// no other processes.
+// Notices returns the channel of notices from other processes, for one listener. It is nil if no other process can use
+// the database.
 func (s *Store) Notices() <-chan Notice { return s.base.DB.Notices() }
 
-// Ping reports whether the database answers, whether it could be written to when that was tried last, and whether
-// Recover has succeeded. It belongs to no tenant.
+// Ping reports whether the database answers, whether the last attempt to write succeeded, and whether Recover has
+// succeeded. Not scoped by tenant.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.base.DB.Ping(ctx); err != nil {
 		return err
@@ -195,18 +196,18 @@ func (s *Store) Ping(ctx context.Context) error {
 
 var errNotRecovered error = mapping.Errorf(mapping.Unavailable, sqldb.CodeUnavailable, "What an earlier process left behind is not picked up yet. Try again in a moment.")
 
-// LogSize returns how many bytes SQLite's write-ahead log has; ok is false where there is none of ours, on PostgreSQL.
+// LogSize returns the size of SQLite's write-ahead log in bytes. ok is false on PostgreSQL.
 func (s *Store) LogSize() (bytes int64, ok bool) { return s.base.DB.LogSize() }
 
-// Size returns how many bytes the SQLite file has; ok is false for PostgreSQL.
+// Size returns the size of the SQLite file in bytes. ok is false on PostgreSQL.
 func (s *Store) Size() (bytes int64, ok bool) { return s.base.DB.Size() }
 
-// Full reports whether the newest write was refused for want of room.
+// Full reports whether the last write was refused for lack of space.
 func (s *Store) Full() bool { return s.base.DB.Full() }
 
-// Flush returns when all that was committed before the call is on the disk: see DB.Flush.
+// Flush returns when everything committed before the call is on disk: see sqldb.DB.Flush.
 func (s *Store) Flush() error { return s.base.DB.Flush() }
 
-// RingDue rings for what a NoticeDue says is due, or for all: what waits for Retention.Expiries, Crons.Changed or
-// Deliveries.Changed looks again.
+// RingDue wakes the listener of Retention.Expiries, Crons.Changed or Deliveries.Changed, depending on what a NoticeDue
+// is about, or all of them if what is empty.
 func (s *Store) RingDue(what string) { s.base.RingDue(what) }

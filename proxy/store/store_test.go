@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// harness is one open database with the shorthands the suite is written in.
+// harness is an open database with the shorthands of the suite.
 type harness struct {
 	*store.Store
 	t   testing.TB
@@ -50,7 +50,7 @@ func (b *harness) ok(err error) {
 	}
 }
 
-// as is the harness of a principal of another tenant.
+// as returns the harness for a principal of another tenant.
 func (b *harness) as(tenant string) *harness {
 	c := *b
 	c.ctx = mapping.WithPrincipal(b.ctx, mapping.Principal{ID: "key-" + tenant, Tenant: tenant})
@@ -66,14 +66,14 @@ func (b *harness) thread() mapping.Thread {
 	return th
 }
 
-// newRun is a run of a task of its own on an existing thread.
+// newRun returns a run with its own task on an existing thread.
 func newRun(thread string, strategy mapping.Strategy) *store.CreateRun {
 	run := mapping.Run{ID: id(), ThreadID: thread, Agent: "echo", AssistantID: "a", Multitask: strategy}
 	return &store.CreateRun{Run: run, Task: &mapping.Task{ID: run.ID, Agent: "echo", Input: "hi", HasInput: true}, Claim: true,
 		Events: []mapping.Event{{Kind: mapping.KindStarted, Head: mapping.Head{Attempt: 1}}}}
 }
 
-// newThreadRun is one that makes its thread.
+// newThreadRun returns a run that creates its thread.
 func newThreadRun() *store.CreateRun {
 	n := newRun(id(), mapping.StrategyReject)
 	n.Thread, n.MustNotExist = &mapping.Thread{ID: n.Run.ThreadID}, true
@@ -107,7 +107,7 @@ func (b *harness) end(c *store.CreateRunResult, status mapping.RunStatus) {
 	b.ok(err)
 }
 
-// update is an event that changes the state and makes a checkpoint.
+// update returns an event that changes the state and creates a checkpoint.
 func update(data string) mapping.Event {
 	return mapping.Event{Kind: mapping.KindUpdate, Data: []byte(data),
 		Head: mapping.Head{Node: "step", Reduce: true, Checkpoint: &mapping.Checkpoint{ID: id(), Source: "loop"}}}
@@ -125,7 +125,7 @@ func wantClass(t testing.TB, err error, class mapping.Class, code string) {
 	}
 }
 
-// later is a clock that a test moves.
+// later is a clock set by a test.
 type later struct{ at time.Time }
 
 func (l *later) now() time.Time { return l.at }

@@ -12,11 +12,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Tasks are made and found, and their steps handed out.
+// Tasks creates and finds tasks and hands out their steps.
 type Tasks struct{ base *base }
 
-// Create makes a task on a thread that is there (NotFound otherwise): a task of a topic, whose first run is still to
-// come. earlier is what a request with the same key has made before; then nothing is made.
+// Create creates a task of a topic, without runs, on an existing thread (otherwise NotFound). If an earlier request
+// with the same key created a task, it returns that one's id as earlier and creates nothing.
 func (s *Tasks) Create(ctx context.Context, k mapping.Task, key IdempotencyKey) (made mapping.Task, earlier string, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
@@ -36,7 +36,7 @@ func (s *Tasks) Create(ctx context.Context, k mapping.Task, key IdempotencyKey) 
 	return made, earlier, err
 }
 
-// insertTask makes a task's row. One that is there already is Conflict.
+// insertTask inserts a task's row. It returns a Conflict if the task exists.
 func insertTask(t *sqldb.Tx, p mapping.Principal, thread int64, threadID string, k mapping.Task) (key int64, _ mapping.Task, err error) {
 	k.Tenant, k.ThreadID = p.Tenant, threadID
 	if k.Owner == "" {
@@ -57,7 +57,7 @@ func insertTask(t *sqldb.Tx, p mapping.Principal, thread int64, threadID string,
 	return key, k, err
 }
 
-// Get returns a task, without Artifacts.
+// Get returns a task without Artifacts.
 func (s *Tasks) Get(ctx context.Context, id string) (k mapping.Task, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := findTask(t, tables.ScopeOf(ctx), id)
@@ -78,10 +78,10 @@ const taskColumns = `k.task_id, k.id, k.thread, k.tenant, k.owner, h.thread_id, 
 
 const taskWidth = 14
 
-// taskRow is a task with its key and its thread's.
+// taskRow is a task with its key and that of its thread.
 type taskRow struct {
 	key, thread int64
-	size        int // bytes of what may be long
+	size        int // bytes of the long columns
 	mapping.Task
 }
 
@@ -104,20 +104,20 @@ func (r *taskRow) scan(scan func(...any) error) error {
 	return err
 }
 
-// TaskQuery selects tasks; empty fields select all.
+// TaskQuery selects tasks. Empty fields match all.
 type TaskQuery struct {
 	Agent, ThreadID string
 	Limit, Offset   int
 }
 
-// List returns tasks, oldest first. Limit 0: all.
+// List returns tasks, oldest first, and the total number of matches. A limit of 0 means all.
 func (s *Tasks) List(ctx context.Context, q TaskQuery) (list []mapping.Task, total int, err error) {
 	found, total, err := s.find(ctx, q, wholeList)
 	return found.Rows, total, err
 }
 
-// Search is List of which few megabytes are held at a time: a task is yielded as it is by then, and one that was
-// removed meanwhile is left out. It is ranged over once.
+// Search is List that holds only a few megabytes at a time. Tasks have their value at the time they are yielded, and
+// deleted ones are skipped. The result can be ranged over once.
 func (s *Tasks) Search(ctx context.Context, q TaskQuery) (list iter.Seq2[mapping.Task, error], total int, err error) {
 	found, total, err := s.find(ctx, q, listAtOnce)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Tasks) Search(ctx context.Context, q TaskQuery) (list iter.Seq2[mapping
 	}), total, nil
 }
 
-// find lists tasks, the first of them with all that they have.
+// find lists tasks. The first ones are read completely, as many as fit in room.
 func (s *Tasks) find(ctx context.Context, q TaskQuery, room int) (found longList[mapping.Task], total int, err error) {
 	where, args := taskFilter(tables.ScopeOf(ctx), q)
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
@@ -189,9 +189,9 @@ func taskExtra(t *sqldb.Tx, sc tables.Scope, id string) (key int64, additional j
 
 // TaskHead is the progress of a task: all that a process needs to detect changes by other processes.
 type TaskHead struct {
-	HandOuts int    // how many steps were handed out
-	Runs     int    // how many there are
-	Newest   string // run, "" for none
+	HandOuts int    // number of steps handed out
+	Runs     int    // number of runs
+	Newest   string // newest run; "" for none
 }
 
 // Head returns the progress of a task.
@@ -204,20 +204,20 @@ func (s *Tasks) Head(ctx context.Context, id string) (tip TaskHead, err error) {
 	return tip, err
 }
 
-// newestOf is the id of a task's newest run, "" for none.
+// newestOf returns the id of a task's newest run, or "" if there is none.
 func newestOf(t *sqldb.Tx, task int64) (id string, err error) {
 	err = t.Get(`SELECT run_id FROM runs WHERE task = $1 ORDER BY id DESC LIMIT 1`, sqldb.In{task}, sqldb.Out{&id})
 	return id, ifAny(err)
 }
 
-// StepRequest is what a step was fetched with.
+// StepRequest is the content of a request for a step.
 type StepRequest struct {
 	Input           *string
 	AdditionalInput json.RawMessage
-	Key             IdempotencyKey // remembered with the step's number, not read back
+	Key             IdempotencyKey // stored with the step's number, not read back
 }
 
-// Requests returns what the handed out steps of a task were fetched with, by n: those whose request said something.
+// Requests returns the requests for the handed-out steps of a task, by n. Empty requests are left out.
 func (s *Tasks) Requests(ctx context.Context, taskID string) (map[int]StepRequest, error) {
 	found := make(map[int]StepRequest)
 	err := s.base.DB.Read(ctx, func(t *sqldb.Tx) error {

@@ -12,9 +12,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// HandOut counts n steps of a task as handed out where n-1 were, keeps what step n is fetched with and remembers its
-// key: the step may leave for its client when that is done. false: it is another number, or another hand-out is not
-// over.
+// HandOut raises the number of handed-out steps of a task from n-1 to n, and stores the request for step n and its key.
+// The step may be sent to its client afterwards. It returns false if the number was not n-1 or another hand-out is in
+// progress.
 func (s *Tasks) HandOut(ctx context.Context, taskID string, n int, r StepRequest, by Reservation) (ok bool, err error) {
 	tenant := tables.TenantOf(ctx)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
@@ -34,19 +34,19 @@ func (s *Tasks) HandOut(ctx context.Context, taskID string, n int, r StepRequest
 	return ok, err
 }
 
-// Reservation is what several processes that hand out the steps of a task agree on. The zero value is for a task that
-// only one process hands out steps of.
+// Reservation coordinates several processes that hand out the steps of a task. The zero value is for a task whose steps
+// are handed out by only one process.
 type Reservation struct {
-	// Until is when the next step may be handed out at the latest. Before, HandedOut and TakeBack allow it: other
-	// processes cannot know what becomes of the answer.
+	// Until is the latest time at which the next step can be handed out. HandedOut and TakeBack allow it earlier. Other
+	// processes cannot know what happens to the response.
 	Until time.Time
-	// Newest is the run that must still be the newest of the task: a step that is told to be the last is refused when
-	// another run was made meanwhile. "": any.
+	// Newest is the run that must still be the newest of the task: a step that is marked as the last is refused if
+	// another run has been created. "" means any.
 	Newest string
 }
 
-// last reports whether no run was made after the newest one. None is before the operation is over: the thread is
-// locked.
+// last reports whether no run was created after the newest one. It locks the thread, so none is created before the
+// operation ends.
 func (r Reservation) last(t *sqldb.Tx, tenant, taskID string) (bool, error) {
 	if r.Newest == "" {
 		return true, nil
@@ -65,7 +65,7 @@ func (r Reservation) last(t *sqldb.Tx, tenant, taskID string) (bool, error) {
 const countSteps = `UPDATE tasks SET cursor_n = $3, reserved_n = $4, reserved_until_us = $5, updated_us = $6
  WHERE tenant = $1 AND task_id = $2 AND cursor_n = $7 AND (reserved_n = 0 OR reserved_until_us <= $6)`
 
-// countHandOut asks for the task's key only where something is kept beside it: a row that comes back costs more than
+// countHandOut returns the task's key only if a request must be stored with it, since returning a row costs more than
 // the statement.
 func countHandOut(t *sqldb.Tx, r StepRequest, args ...any) (key int64, ok bool, err error) {
 	if !r.says() {
@@ -79,15 +79,15 @@ func countHandOut(t *sqldb.Tx, r StepRequest, args ...any) (key int64, ok bool, 
 	return key, err == nil, err
 }
 
-// HandedOut notes that step n was written to its client.
+// HandedOut records that step n was sent to its client.
 func (s *Tasks) HandedOut(ctx context.Context, taskID string, n int) error {
 	return s.base.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		return t.Put(`UPDATE tasks SET reserved_n = 0, reserved_until_us = 0 WHERE tenant = $1 AND task_id = $2 AND reserved_n = $3`, tables.TenantOf(ctx), taskID, n)
 	})
 }
 
-// TakeBack undoes HandOut, where nothing was handed out since: the answer was not written. The key of the request still
-// names the step.
+// TakeBack undoes HandOut if the response could not be written and no further step was handed out. The key of the
+// request still refers to the step.
 func (s *Tasks) TakeBack(ctx context.Context, taskID string, n int) error {
 	return s.base.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		var key int64
@@ -103,8 +103,7 @@ func (s *Tasks) TakeBack(ctx context.Context, taskID string, n int) error {
 	})
 }
 
-// says reports whether there is anything of the request to be read back. Most POSTs for a step say nothing: no row says
-// so too.
+// says reports whether the request has content to store. Most requests for a step have none, and then no row is needed.
 func (r *StepRequest) says() bool { return r.Input != nil || r.AdditionalInput != nil }
 
 func saveRequest(t *sqldb.Tx, task int64, who mapping.Principal, n int, r StepRequest) error {

@@ -30,26 +30,26 @@ func TestStepIsHandedOutOnce(t *testing.T) {
 			t.Fatal("handed out of turn")
 		}
 		b.ok(b.Tasks.TakeBack(b.ctx, task, 1))
-		b.ok(b.Tasks.TakeBack(b.ctx, task, 1)) // nothing is left to take back
+		b.ok(b.Tasks.TakeBack(b.ctx, task, 1)) // there is nothing to take back
 		if !take(1, first, until()) {
-			t.Fatal("a step taken back is not handed out again")
+			t.Fatal("a step that was taken back is not handed out again")
 		}
 		b.ok(b.Tasks.HandedOut(b.ctx, task, 1))
 		if !take(2, store.StepRequest{Input: &empty}, until()) {
-			t.Fatal("a hand-out that is over holds up the next")
+			t.Fatal("a finished hand-out blocks the next one")
 		}
 		b.ok(b.Tasks.TakeBack(b.ctx, task, 1)) // too late
 		clock.at = clock.at.Add(2 * time.Minute)
 		if !take(3, store.StepRequest{}, time.Time{}) {
-			t.Fatal("a hand-out that nobody ended holds up the next for ever")
+			t.Fatal("an abandoned hand-out blocks the next one forever")
 		}
 		k, err := b.Tasks.Get(b.ctx, task)
 		b.ok(err)
 		if k.HandOuts != 3 || take(3, first, until()) || take(5, first, until()) {
-			t.Fatalf("%d steps are handed out", k.HandOuts)
+			t.Fatalf("%d steps handed out", k.HandOuts)
 		}
 		if _, err := b.Tasks.HandOut(b.ctx, "nothing", 1, first, store.Reservation{}); mapping.Classify(err).Class != mapping.NotFound {
-			t.Errorf("a task that is not there: %v", err)
+			t.Errorf("missing task: %v", err)
 		}
 		got, err := b.Tasks.Requests(b.ctx, task)
 		b.ok(err)
@@ -192,8 +192,8 @@ func TestLinksAndAgents(t *testing.T) {
 	})
 }
 
-// C3: of runs that are made for a task at once by processes that each see it without a run, one is made. So it is with
-// runs after the same newest one.
+// C3: if several processes that each see a task without runs create one, only one succeeds. The same holds for runs
+// after the same newest run.
 func TestRunsOfATaskRaceToOne(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -230,7 +230,8 @@ func TestRunsOfATaskRaceToOne(t *testing.T) {
 	})
 }
 
-// C4: a step is handed out as the last one, or a run is made after it; which came first, the other one learns.
+// C4: a step is handed out as the last one, or a run is created after it. Whichever comes second takes the first into
+// account.
 func TestLastStepOrFollowUp(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -250,14 +251,14 @@ func TestLastStepOrFollowUp(t *testing.T) {
 			t.Fatal("the last step is not handed out")
 		}
 		_, err = followUp()
-		wantClass(t, err, mapping.Conflict, store.CodeTaskMoved) // it may be taken back
+		wantClass(t, err, mapping.Conflict, store.CodeTaskMoved) // the step may be taken back
 		b.ok(b.Tasks.HandedOut(b.ctx, task, 1))
 		second, err := followUp()
 		if b.ok(err); second.Run.Options.Due != 2 {
-			t.Fatalf("a step that was told to be the last is due: %d", second.Run.Options.Due)
+			t.Fatalf("a step that was marked as the last is due: %d", second.Run.Options.Due)
 		}
 		if ok, err := b.Tasks.HandOut(b.ctx, task, 2, store.StepRequest{}, last); ok || err != nil {
-			t.Fatal("told to be the last with a run behind it", err)
+			t.Fatal("marked as the last although there is a newer run", err)
 		}
 		last.Newest = second.Run.ID
 		if ok, err := b.Tasks.HandOut(b.ctx, task, 2, store.StepRequest{}, last); !ok || err != nil {

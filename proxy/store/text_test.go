@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Ids, keys and names come from outside: whatever text they hold is kept as it is, and can be asked for. U+10FFFF and
-// what follows it is how earlier versions wrote U+0000 and bytes that are not UTF-8 into PostgreSQL: that goes by the
-// name it is stored with.
+// Ids, keys and names come from outside. Any text in them is kept unchanged and can be searched for. Earlier versions
+// encoded U+0000 and bytes that are not UTF-8 for PostgreSQL as U+10FFFF and following characters; these are found
+// under the stored name.
 func TestTextsAreKeptWhateverTheyHold(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -45,8 +45,8 @@ func TestTextsAreKeptWhateverTheyHold(t *testing.T) {
 	})
 }
 
-// What PostgreSQL does not keep is refused everywhere before it comes to the database; where it comes there all the
-// same, it is a mistake of the request, which trying again does not mend.
+// Text that PostgreSQL cannot store is refused before it reaches the database. If it does reach it, the error is an
+// invalid request, which cannot succeed when retried.
 func TestPostgresRefusesWhatIsNoText(t *testing.T) {
 	t.Parallel()
 	b := openAt(t, storetest.Schema(t), store.Options{})
@@ -64,7 +64,7 @@ func TestPostgresRefusesWhatIsNoText(t *testing.T) {
 	}
 }
 
-// The words of a failure are kept, though an agent or a receiver had a say in them.
+// Failure messages are stored even if an agent or a receiver wrote part of them.
 func TestFailuresAreKeptAsText(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

@@ -13,21 +13,21 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// ThreadCreation is a thread to be made.
+// ThreadCreation describes a thread to create.
 type ThreadCreation struct {
 	Thread mapping.Thread
-	OrGet  bool                 // a thread that is there already is returned
-	Events []mapping.Event      // state events with checkpoints (supersteps), may be empty
-	Files  []artifact.FileWrite // that the states bring, see mapping.Artifact.Brought
-	Links  []mapping.Link       // the agents that have the states already
-	Task   *mapping.Task        // a v1 task makes its thread
-	Agent  string               // the thread is for this agent, as if a run of it had been made; "": for none yet
-	Key    IdempotencyKey       // a request that is sent again gets the thread of the first
+	OrGet  bool                 // return an existing thread
+	Events []mapping.Event      // state events with checkpoints (supersteps); may be empty
+	Files  []artifact.FileWrite // files of the states, see mapping.Artifact.Brought
+	Links  []mapping.Link       // agents that already have the states
+	Task   *mapping.Task        // for a v1 task that creates its thread
+	Agent  string               // agent the thread is for, as if a run had been created for it; "" for none yet
+	Key    IdempotencyKey       // a repeated request gets the thread of the first
 }
 
-// Create makes a thread with its first state and task. Thread.ID must be set; Status defaults to idle. One that is
-// there already is Conflict thread_exists, or, with OrGet, returned as it is. So is the one that an earlier request
-// with the same Key made.
+// Create creates a thread with its first state and task. Thread.ID must be set; Status defaults to idle. If the thread
+// exists, it returns Conflict thread_exists or, with OrGet, the existing thread. If an earlier request with the same
+// Key created a thread, it returns that.
 func (s *Threads) Create(ctx context.Context, n ThreadCreation) (th mapping.Thread, existed bool, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
@@ -47,7 +47,7 @@ func (s *Threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreatio
 		return th, true, err
 	}
 	row, fresh, err := s.base.insertThread(t, p, n.Thread, n.agents())
-	if errors.Is(err, sql.ErrNoRows) { // it is there, and out of the caller's sight
+	if errors.Is(err, sql.ErrNoRows) { // it exists, but the caller cannot see it
 		err = mapping.Errorf(mapping.Conflict, CodeThreadThere, "There is a thread %q already. Use another id.", n.Thread.ID)
 	}
 	if err != nil {
@@ -82,10 +82,10 @@ func (s *Threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreatio
 	return row.Thread, false, err
 }
 
-// earlierThread is the thread that an earlier request with the same key made.
+// earlierThread returns the thread that an earlier request with the same key created.
 func earlierThread(t *sqldb.Tx, p mapping.Principal, id string) (mapping.Thread, error) {
 	row, err := readThread(t, tables.ScopeFor(p), id)
-	if errors.Is(err, sql.ErrNoRows) && p.Limited() { // maybe one that another key made
+	if errors.Is(err, sql.ErrNoRows) && p.Limited() { // it may have been created by another key
 		return mapping.Thread{}, ErrKeyReused
 	}
 	return row.Thread, tables.NoThread(err, id)
@@ -99,19 +99,19 @@ func (n *ThreadCreation) agents() string {
 	return agents
 }
 
-// Threads are made, found, changed and removed.
+// Threads creates, finds, changes and removes threads.
 type Threads struct{ base *base }
 
 // threadRow is a thread with its key.
 type threadRow struct {
 	key    int64
 	agents string // see tables.Scope
-	size   int    // bytes of what may be long
+	size   int    // bytes of the long columns
 	mapping.Thread
 }
 
-// insertThread makes the row of a thread of these agents, or reads the one that is there: sql.ErrNoRows when that is
-// out of the principal's sight. The row of its numbers is left to the caller.
+// insertThread inserts the row of a thread for these agents, or reads the existing one. It returns sql.ErrNoRows if the
+// principal cannot see that. The caller creates the row of its numbers.
 func (s *base) insertThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread, agents string) (row threadRow, fresh bool, err error) {
 	row.Thread, row.agents = newThread(t, p, th), agents
 	interrupts, err := encodeInterrupts(row.Interrupts)
@@ -129,7 +129,7 @@ func (s *base) insertThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread,
 	if !row.Expires.IsZero() {
 		s.Due(t, dueExpiry)
 	}
-	if err == nil && interrupts != nil { // its seal is bound to the key that was just given
+	if err == nil && interrupts != nil { // its seal is bound to the new key
 		err = t.Put(`UPDATE threads SET interrupts = $2 WHERE id = $1`, row.key, t.Sealed(interrupts, colThreadInterrupts, row.key))
 	}
 	if err == nil {
@@ -138,7 +138,7 @@ func (s *base) insertThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread,
 	return row, err == nil, err
 }
 
-// newThread fills in what a new thread has in any case.
+// newThread fills in the fields that every new thread has.
 func newThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread) mapping.Thread {
 	th.Tenant = p.Tenant
 	if th.Owner == "" {
@@ -158,7 +158,7 @@ func newThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread) mapping.Thre
 	return th
 }
 
-// Get returns a thread, without Values.
+// Get returns a thread without Values.
 func (s *Threads) Get(ctx context.Context, id string) (th mapping.Thread, err error) {
 	sc := tables.ScopeOf(ctx)
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
@@ -169,7 +169,7 @@ func (s *Threads) Get(ctx context.Context, id string) (th mapping.Thread, err er
 	return th, err
 }
 
-// readLocked is readThread of a thread that is locked first, see record.LockThread.
+// readLocked is readThread after locking the thread, see tables.LockThread.
 func readLocked(t *sqldb.Tx, sc tables.Scope, id string) (threadRow, error) {
 	if err := lockThreadNamed(t, sc.Tenant, id); err != nil {
 		return threadRow{}, err
@@ -177,7 +177,7 @@ func readLocked(t *sqldb.Tx, sc tables.Scope, id string) (threadRow, error) {
 	return readThread(t, sc, id)
 }
 
-// threadColumns begin with what a list decides by.
+// threadColumns begins with the columns that lists filter by.
 const threadColumns = `h.thread_id, h.metadata, h.id, h.tenant, h.owner, h.status, h.config, h.interrupts, h.created_us, h.updated_us, h.expires_us, h.agents, h.keep_latest, h.ttl_us, q.head
  FROM threads h JOIN thread_seq q ON q.thread = h.id`
 
@@ -216,13 +216,12 @@ func (r *threadRow) scan(scan func(...any) error) error {
 	return decode(interrupts, &r.Interrupts)
 }
 
-// setThread changes what a run changes of its thread. A nil metadata stays.
+// setThread applies a run's changes to its thread. A nil metadata leaves the existing one.
 func setThread(t *sqldb.Tx, key int64, status mapping.ThreadStatus, metadata json.RawMessage) error {
 	return t.Put(`UPDATE threads SET status = $2, metadata = coalesce($3, metadata), updated_us = $4 WHERE id = $1`,
 		key, string(status), sqldb.Blob(metadata), t.Now)
 }
 
-// noteAgent adds an agent to a thread.
 func noteAgent(t *sqldb.Tx, row *threadRow, name string) error {
 	agents := tables.WithAgent(row.agents, name)
 	if agents == row.agents {

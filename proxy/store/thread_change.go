@@ -12,15 +12,15 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Expire is when a thread's time is over (zero: never), and what happens then: it is deleted, or its states but the
-// newest are.
+// Expire is when a thread expires (zero means never), and whether it is then deleted or only its states except the
+// newest.
 type Expire struct {
 	At         time.Time
-	After      time.Duration // from when it was asked for
+	After      time.Duration // duration from the request
 	KeepLatest bool
 }
 
-// Patch merges metadata key by key (nil: none) and sets the expiry (nil: leave).
+// Patch merges metadata key by key and sets the expiry. It leaves unchanged what is nil.
 func (s *Threads) Patch(ctx context.Context, id string, metadata json.RawMessage, expires *Expire) (th mapping.Thread, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := readLocked(t, tables.ScopeOf(ctx), id)
@@ -45,9 +45,9 @@ func (s *Threads) Patch(ctx context.Context, id string, metadata json.RawMessage
 	return th, err
 }
 
-// Copy copies a thread with its checkpoints, the events they are folded from, its artifacts, all under the numbers and
-// ids they have, and its agents; not its links, tasks, runs and time to go: the copy is idle, and stays. A request with
-// a key that came before gets the copy it made.
+// Copy copies a thread with its checkpoints, the events they are folded from and its artifacts, all with their numbers
+// and ids, and its agents. It does not copy links, tasks, runs and expiry: the copy is idle and does not expire. A
+// repeated request with the same key returns the existing copy.
 func (s *Threads) Copy(ctx context.Context, id, newID string, key IdempotencyKey) (th mapping.Thread, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {

@@ -4,18 +4,18 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// copiedAtOnce is how many bytes of bodies of a copied thread are in memory at a time, but for one event that is
-// larger.
+// copiedAtOnce is how many bytes of a copied thread's bodies are in memory at a time. A single larger event is held
+// alone.
 const copiedAtOnce = 4 << 20
 
-// copiedBodies are those of an event.
+// copiedBodies holds the bodies of an event.
 type copiedBodies struct {
 	seq                  int64
 	head, data, snapshot []byte
 	sealed               bool
 }
 
-// resealCopied binds the bodies of events that were copied as they are to the thread that they are in now.
+// resealCopied seals the copied bodies again, since a seal is bound to the thread.
 func resealCopied(t *sqldb.Tx, from, to int64) error {
 	if !t.Keyed() {
 		return nil
@@ -36,7 +36,7 @@ func resealCopied(t *sqldb.Tx, from, to int64) error {
 	return nil
 }
 
-// readCopied reads the next events as they are in the thread that they were copied from.
+// readCopied reads the next events from the original thread.
 func readCopied(t *sqldb.Tx, from, after int64) (list []copiedBodies, more bool, err error) {
 	room := copiedAtOnce
 	err = t.Until(`SELECT seq, head, data, snapshot FROM events WHERE thread = $1 AND line IS NOT NULL AND seq > $2 ORDER BY seq`, sqldb.In{from, after},

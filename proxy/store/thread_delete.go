@@ -7,12 +7,12 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Delete removes the thread with everything of it. Conflict thread_busy while a run is active: cancel it first.
+// Delete removes the thread and everything that belongs to it. It returns Conflict thread_busy while a run is active.
 func (s *Threads) Delete(ctx context.Context, id string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error { return s.base.deleteThread(ctx, t, id, nil) })
 }
 
-// deleteThread removes a thread, after what first does with its key, which may be nil.
+// deleteThread removes a thread. It calls first, unless that is nil, with the thread's key before.
 func (s *base) deleteThread(ctx context.Context, t *sqldb.Tx, id string, first func(*sqldb.Tx, int64) error) error {
 	row, err := readLocked(t, tables.ScopeOf(ctx), id)
 	if err != nil {
@@ -32,8 +32,9 @@ func (s *base) deleteThread(ctx context.Context, t *sqldb.Tx, id string, first f
 	return tables.DeleteAll(t, row.key, threadParts)
 }
 
-// threadParts remove what hangs on a thread, children first. Rows of the outbox stay: they have their own body. The
-// bytes of files stay that another thread refers to; their rows are locked first, as package artifact does.
+// threadParts removes everything that belongs to a thread, children first. Rows of the outbox remain, since they
+// contain their own body. Contents of files that another thread refers to remain; their rows are locked first, as in
+// package artifact.
 var threadParts = []string{
 	`UPDATE blobs SET loose = loose WHERE id IN (SELECT blob FROM artifacts WHERE thread = $1)`,
 	`DELETE FROM chunks WHERE blob IN (SELECT blob FROM artifacts a WHERE a.thread = $1` + ofNoOther + `)`,
@@ -53,7 +54,7 @@ var threadParts = []string{
 
 const ofNoOther = ` AND NOT EXISTS (SELECT 1 FROM artifacts o WHERE o.blob = a.blob AND o.thread <> $1)`
 
-// forgetRuns takes a thread's runs out of the cache once they are gone.
+// forgetRuns removes a thread's runs from the cache once they are deleted.
 func (s *base) forgetRuns(t *sqldb.Tx, thread int64) error {
 	return t.Each(`SELECT run_id FROM runs WHERE thread = $1`, sqldb.In{thread}, func(scan func(...any) error) error {
 		var id string

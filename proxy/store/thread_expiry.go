@@ -13,25 +13,25 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Retention removes what is old: threads, histories, tokens.
+// Retention removes old data: threads, histories and tokens.
 type Retention struct{ base *base }
 
-// Overdue is a thread that may be deleted: its time is over, and no run was active on it when it was looked at.
+// Overdue is a thread that may be deleted: it has expired, and it had no active run when it was listed.
 type Overdue struct {
 	Tenant, ThreadID string
-	Due              time.Time // when its time was over
-	KeepLatest       bool      // it is not deleted, but its older states are: see KeepLatest
+	Due              time.Time // when it expired
+	KeepLatest       bool      // drop its older states instead of deleting it: see KeepLatest
 	key              int64
 	updated, expires int64
-	idle             bool // listed because nothing uses it
+	idle             bool // listed because it is unused
 }
 
-// Clock returns the time by which threads are overdue.
+// Clock returns the time used for expiry.
 func (s *Retention) Clock() clock.Reading { return s.base.DB.Clock() }
 
-// OverdueThreads lists expired threads that no run is active on, the longest expired first, and returns when the next
-// one expires (zero: none will). One that is to keep its newest state waits for the answer to an open question, too,
-// since going on may need the state that its run began with. All tenants.
+// OverdueThreads lists expired threads without an active run, the longest expired first, and returns when the next one
+// expires (zero if none will). A thread with KeepLatest also waits while a question is open, since continuing may need
+// the state that its run began with. It covers all tenants.
 func (s *Retention) OverdueThreads(ctx context.Context, now clock.Reading, limit int) (list []Overdue, next time.Time, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Until(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us, h.created_us, h.keep_latest,
@@ -57,15 +57,15 @@ func (s *Retention) OverdueThreads(ctx context.Context, now clock.Reading, limit
 	return list, next, err
 }
 
-// unused says of thread h that nothing is to come of it: no run is active on it, no update of its state is under way,
-// no cron of it ticks or may be enabled again, and no answer is waited for.
+// unused is the condition that thread h is not in use: it has no active run and no running state update, none of its
+// crons ticks or may be enabled again, and no question is open.
 const unused = ` NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)
  AND NOT EXISTS (SELECT 1 FROM updates u WHERE u.thread = h.id)
  AND NOT EXISTS (SELECT 1 FROM crons c WHERE c.thread = h.id AND c.thread > 0 AND (c.next_us > 0 OR c.enabled = 0))
  AND h.status <> 'interrupted'`
 
-// IdleThreads lists threads that were not changed since before and that nothing uses: no active run, no cron, no open
-// question. In the order they were made, beginning after the thread that from names (zero: the first). All tenants.
+// IdleThreads lists unused threads that have not changed since before: without an active run, cron or open question.
+// They are ordered by creation and start after from (zero means at the first). It covers all tenants.
 func (s *Retention) IdleThreads(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us FROM threads h WHERE h.id > $1 AND h.updated_us <= $2
@@ -81,19 +81,20 @@ func (s *Retention) IdleThreads(ctx context.Context, before time.Time, from Over
 	return list, err
 }
 
-// Gone is a deleted thread with what others may hold of it.
+// Gone is a deleted thread with what others may still have of it.
 type Gone struct {
 	Tenant, ThreadID string
-	Runs             []mapping.Run // their ids only
-	Tasks            []string      // ids, also of those without runs
+	Runs             []mapping.Run // only their ids
+	Tasks            []string      // ids, including tasks without runs
 	Links            []mapping.Link
 }
 
-// deletedAtOnce bounds the threads of one transaction, and of one statement.
+// deletedAtOnce limits the threads of one transaction and one statement.
 const deletedAtOnce = 64
 
-// DeleteThreads removes threads with everything of them, many in a transaction. One that has changed since it was
-// listed, or that a run is active on by now, stays, and so does an idle one that is used by now. All tenants.
+// DeleteThreads removes threads and everything that belongs to them, many in one transaction. A thread remains if it
+// has changed since it was listed or has an active run, and an idle one also if it is in use again. It covers all
+// tenants.
 func (s *Retention) DeleteThreads(ctx context.Context, list []Overdue) (gone []Gone, err error) {
 	for len(list) > 0 && err == nil {
 		part := list[:min(len(list), deletedAtOnce)]
@@ -113,7 +114,7 @@ func (s *Retention) DeleteThreads(ctx context.Context, list []Overdue) (gone []G
 func (s *Retention) deleteThreads(t *sqldb.Tx, list []Overdue) (gone []Gone, err error) {
 	at := map[int64]int{}
 	var keys sqldb.In
-	// In one order, so that no two operations wait for each other.
+	// Lock in a fixed order, to avoid deadlocks.
 	list = slices.SortedFunc(slices.Values(list), func(a, b Overdue) int { return cmp.Compare(a.key, b.key) })
 	for _, o := range list {
 		var same bool
@@ -136,7 +137,7 @@ func (s *Retention) deleteThreads(t *sqldb.Tx, list []Overdue) (gone []Gone, err
 	if len(gone) == 0 {
 		return nil, nil
 	}
-	for len(keys) < deletedAtOnce { // one text for any number
+	for len(keys) < deletedAtOnce { // one statement for any number
 		keys = append(keys, keys[0])
 	}
 	if err := s.holdings(t, keys, gone, at); err != nil {
@@ -150,7 +151,7 @@ func (s *Retention) deleteThreads(t *sqldb.Tx, list []Overdue) (gone []Gone, err
 	return gone, nil
 }
 
-// manyParts are threadParts for deletedAtOnce threads.
+// manyParts is threadParts for deletedAtOnce threads.
 var manyParts = func() (texts []string) {
 	for _, text := range threadParts {
 		many := sqldb.Params(1, deletedAtOnce)
@@ -165,7 +166,7 @@ var (
 	linksOfMany = `SELECT thread, body FROM links WHERE thread IN (` + sqldb.Params(1, deletedAtOnce) + `)`
 )
 
-// holdings notes the runs, tasks and links of threads that are about to go.
+// holdings collects the runs, tasks and links of threads that are about to be deleted.
 func (s *Retention) holdings(t *sqldb.Tx, keys sqldb.In, gone []Gone, at map[int64]int) error {
 	var thread int64
 	err := t.Each(runsOfMany, keys, func(scan func(...any) error) error {
@@ -203,5 +204,5 @@ func (s *Retention) holdings(t *sqldb.Tx, keys sqldb.In, gone []Gone, at map[int
 	})
 }
 
-// Expiries returns the channel that rings when a thread was given a time to go. It has one listener.
+// Expiries returns a channel that receives after a thread was given an expiry. It has one listener.
 func (s *Retention) Expiries() <-chan struct{} { return s.base.ExpiryBell }

@@ -19,7 +19,7 @@ func (b *harness) overdue(now clock.Reading) ([]store.Overdue, time.Time) {
 
 func at(t time.Time) clock.Reading { return clock.At(t) }
 
-// expiring is a thread with a time to go.
+// expiring creates a thread with an expiry.
 func (b *harness) expiring(expires time.Time) mapping.Thread {
 	b.t.Helper()
 	th, _, err := b.Threads.Create(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id(), Expires: expires}})
@@ -47,10 +47,10 @@ func TestThreadsAreOverdueOnceTheyAreFree(t *testing.T) {
 		select {
 		case <-b.Retention.Expiries():
 		default:
-			t.Error("nobody was told")
+			t.Error("the listener was not notified")
 		}
 		if list, next := b.overdue(at(start)); len(list) != 0 || !next.Equal(e.Expire) {
-			t.Fatal("before its time:", list, next)
+			t.Fatal("before it expires:", list, next)
 		}
 		list, next := b.overdue(at(e.Expire))
 		if len(list) != 1 || list[0].ThreadID != c.Run.ThreadID || list[0].Tenant != "a" || !next.IsZero() {
@@ -115,7 +115,7 @@ func TestExpiryIsJudgedByTheClockThatWasThere(t *testing.T) {
 		b, clock := clocked(t, open)
 		start := clock.at
 		old := b.expiring(start.Add(time.Hour))
-		clock.at = start.AddDate(10, 0, 0) // jumps
+		clock.at = start.AddDate(10, 0, 0) // clock jump
 		now := at(clock.at.Add(time.Minute))
 		now.Since, now.Horizon = clock.at.UnixMicro(), start.Add(time.Minute).UnixMicro()
 		young := b.expiring(clock.at.Add(30 * time.Second))
@@ -207,8 +207,8 @@ func TestTokensOfOldRunsGo(t *testing.T) {
 	})
 }
 
-// A thread that a cron will use, whose state is being updated, or whose question a person is to answer, is not idle,
-// and keeps its history.
+// A thread is not idle and keeps its history if a cron will use it, its state is being updated, or its question is
+// open.
 func TestRetentionKeepsThreadsInUse(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -224,7 +224,7 @@ func TestRetentionKeepsThreadsInUse(t *testing.T) {
 		}
 		cron(ticking.ID, start.Add(24*time.Hour), true)
 		cron(disabled.ID, time.Time{}, false)
-		cron(over.ID, time.Time{}, true) // beyond its end
+		cron(over.ID, time.Time{}, true) // after its end
 		asking := b.create(newThreadRun())
 		b.say(asking, 1)
 		first := b.history(asking.Run.ThreadID)[0]
@@ -244,9 +244,9 @@ func TestRetentionKeepsThreadsInUse(t *testing.T) {
 			ids = append(ids, o.ThreadID)
 		}
 		if d := cmp.Diff([]string{idle.ID, over.ID, later.ID}, ids); d != "" {
-			t.Errorf("idle are (-want +got):\n%s", d)
+			t.Errorf("idle threads (-want +got):\n%s", d)
 		}
-		cron(later.ID, now.Add(time.Hour), true) // between the look and the deletion
+		cron(later.ID, now.Add(time.Hour), true) // between listing and deletion
 		gone, err := b.Retention.DeleteThreads(b.ctx, list)
 		b.ok(err)
 		if len(gone) != 2 {

@@ -11,25 +11,25 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// ThreadFilter reports whether a thread is one of those wanted. It may read the store.
+// ThreadFilter reports whether a thread matches. It may read the store.
 type ThreadFilter func(mapping.Thread) (bool, error)
 
-// idsMost bounds the ids of one query.
+// idsMost limits the ids of one query.
 const idsMost = 1000
 
-// pageOfThreads is how many rows at most are read before they are filtered. Filters run between pages, when no
-// connection is held: they may read the store.
+// pageOfThreads is the maximum number of rows read before they are filtered. Filters run between pages, when no
+// connection is held, because they may read the store.
 const pageOfThreads = 1024
 
-// List returns the threads that match. total is the number of all that do, whatever the limit.
+// List returns the matching threads. total is the number of all matches, whatever the limit.
 func (s *Threads) List(ctx context.Context, q mapping.ThreadQuery) (found []mapping.Thread, total int, err error) {
 	list, total, err := s.find(ctx, q, nil, wholeList)
 	return list.Rows, total, err
 }
 
-// Search is List of which few megabytes are held at a time: a thread is yielded as it is by then, and one that was
-// removed meanwhile is left out. It is ranged over once. Those that keep does not want are not there for q.Limit,
-// either; nil wants all.
+// Search is List that holds only a few megabytes at a time. Threads have their value at the time they are yielded, and
+// deleted ones are skipped. The result can be ranged over once. Threads for which keep returns false do not count
+// towards q.Limit; a nil keep accepts all.
 func (s *Threads) Search(ctx context.Context, q mapping.ThreadQuery, keep ThreadFilter) (found iter.Seq2[mapping.Thread, error], total int, err error) {
 	list, total, err := s.find(ctx, q, keep, listAtOnce)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Threads) Search(ctx context.Context, q mapping.ThreadQuery, keep Thread
 	}), total, nil
 }
 
-// find lists threads, the first of them with all that they have.
+// find lists threads. The first ones are read completely, as many as fit in room.
 func (s *Threads) find(ctx context.Context, q mapping.ThreadQuery, keep ThreadFilter, room int) (found longList[mapping.Thread], total int, err error) {
 	if len(q.IDs) > idsMost {
 		return found, 0, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "At most %d ids may be asked for at once.", idsMost)
@@ -104,7 +104,7 @@ func (s *Threads) plainThreads(ctx context.Context, q mapping.ThreadQuery, room 
 	return found, total, err
 }
 
-// listThread adds a row to a list, with all that it has where there is room for that.
+// listThread adds a row to a list. It reads all columns if there is room for them.
 func listThread(found *longList[mapping.Thread], scan func(...any) error) (err error) {
 	var row threadRow
 	if found.Full() {
@@ -116,7 +116,7 @@ func listThread(found *longList[mapping.Thread], scan func(...any) error) (err e
 	return err
 }
 
-// taggedThreads filters by metadata while it reads, for which the store is not read.
+// taggedThreads filters by metadata while reading, because that filter does not read the store.
 func (s *Threads) taggedThreads(ctx context.Context, q mapping.ThreadQuery, room int, tagged func(json.RawMessage) bool, where string, args sqldb.In) (found longList[mapping.Thread], total int, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		found, total = longList[mapping.Thread]{Room: room}, 0
@@ -135,7 +135,7 @@ func (s *Threads) taggedThreads(ctx context.Context, q mapping.ThreadQuery, room
 	return found, total, err
 }
 
-// threadPage reads some of the rows, few megabytes at most; more: there are others after them.
+// threadPage reads some rows, at most a few megabytes. more reports whether there are others.
 func (s *Threads) threadPage(ctx context.Context, q mapping.ThreadQuery, where string, args sqldb.In, offset int) (rows []threadRow, more bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
@@ -155,8 +155,8 @@ func (s *Threads) threadPage(ctx context.Context, q mapping.ThreadQuery, where s
 	return rows, more, err
 }
 
-// threadFilter leaves out threads of stateless runs (mapping.OfOneRun) unless they are named: clients list the threads
-// that they made.
+// threadFilter leaves out threads of stateless runs (mapping.OfOneRun) unless they are requested by id, because clients
+// list only the threads that they created.
 func threadFilter(sc tables.Scope, q mapping.ThreadQuery) (where string, args sqldb.In) {
 	where, args = sc.Narrow(`h.tenant = $1`, sc.Tenant)
 	if ids := filledUp(q.IDs); len(ids) > 0 {
@@ -175,7 +175,7 @@ func threadFilter(sc tables.Scope, q mapping.ThreadQuery) (where string, args sq
 	return where, args
 }
 
-// threadOrder has the key last: equal times keep the order they were made in.
+// threadOrder ends with the key, so that equal times keep the order of creation.
 func threadOrder(q mapping.ThreadQuery) string {
 	way := ` DESC`
 	if q.Asc {

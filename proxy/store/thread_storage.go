@@ -7,17 +7,17 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// ThreadStorage is what a thread takes of the database.
+// ThreadStorage is the size of a thread in the database.
 type ThreadStorage struct {
 	Events, States, Files             int64
 	EventBytes, StateBytes, FileBytes int64
-	More                              bool // the newest storageMost events, or files, are counted alone
+	More                              bool // only the newest storageMost events or files are counted
 }
 
-// storageMost bounds what is read for one answer. Lengths are read without the bytes.
+// storageMost limits the rows read for one answer. Only lengths are read, not the contents.
 const storageMost = 200_000
 
-// Storage counts what a thread takes.
+// Storage returns the size of a thread.
 func (s *Threads) Storage(ctx context.Context, id string) (use ThreadStorage, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := readThread(t, tables.ScopeOf(ctx), id)

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// What a thread takes is counted up to a bound, without what others take.
+// The size of a thread is counted up to a limit, and without other threads.
 func TestThreadStorage(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {

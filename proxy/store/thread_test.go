@@ -123,7 +123,7 @@ func TestDeleteThreadTakesEverything(t *testing.T) {
 		_, err = b.Runs.Get(b.ctx, "", c.Run.ID)
 		wantClass(t, err, mapping.NotFound, mapping.CodeRunNotFound)
 		wantClass(t, b.Threads.Delete(b.ctx, c.Run.ThreadID), mapping.NotFound, mapping.CodeThreadNotFound)
-		// Keys are used again: nothing old may shine through.
+		// Keys are reused; the new thread must not show old data.
 		next := b.create(newThreadRun())
 		if evs, err := b.Events.List(b.ctx, next.Run.ThreadID, "", 0, 0); err != nil || len(evs) != 1 {
 			t.Fatal(evs, err)
@@ -136,7 +136,7 @@ func TestDeleteThreadTakesEverything(t *testing.T) {
 	})
 }
 
-// E20 for the store: what belongs to another tenant is not there.
+// E20 for the store: objects of another tenant do not exist.
 func TestTenantsDoNotSeeEachOther(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -191,7 +191,7 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 		if len(threads)+n+len(runs)+len(tasks)+m+len(links)+len(items)+len(spaces) != 0 {
 			t.Errorf("lists: %v %v %v %v %v %v", threads, runs, tasks, links, items, spaces)
 		}
-		// The same ids are free for others.
+		// Other tenants can use the same ids.
 		_, _, err = b.Threads.Create(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: th}, Task: &mapping.Task{ID: c.Run.TaskID}})
 		b.ok(err)
 		if got, err := a.Threads.Get(a.ctx, th); err != nil || got.Head == "" {

@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// Agent is a toy that says the same to everything. Safe for concurrent use; its fields are set before it is asked.
+// Agent is a toy that gives everyone the same response. Safe for concurrent use once it serves; its fields must be set
+// before.
 type Agent struct {
 	Says []string
 	Asks string // a question that it asks in the place of its answer to the first words of a talk; "": none
@@ -28,7 +29,7 @@ func (a *Agent) Talks() map[string][]string {
 	return maps.Clone(a.talks)
 }
 
-// Work counts the outputs that were made: those of a request that was made before are not.
+// Work returns the number of outputs made. Those of a repeated request are not counted.
 func (a *Agent) Work() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// backend calls one toy. It keeps nothing between runs.
+// backend calls one toy. It has no state between runs.
 type backend struct {
 	up adapter.Upstream
 	to *upstream.Client
@@ -44,8 +44,8 @@ func (b *backend) Traits() adapter.Traits {
 	return adapter.Traits{Exposes: mapping.ExposesHistory, Stepping: mapping.SteppingFree, Kind: "a toy", Capabilities: capabilities()}
 }
 
-// Run sends the words under the id of the run, so that a run that is picked up is answered as before, and leaves out
-// the outputs that are logged.
+// Run sends the words with the id of the run, so that a resumed run gets the same response again. It omits the outputs
+// that are already logged.
 func (b *backend) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {
 		s := &talk{backend: b, task: t, yield: yield}
@@ -62,9 +62,9 @@ type talk struct {
 	*backend
 	task   *adapter.Assignment
 	yield  func(mapping.Event, error) bool
-	logged int             // outputs of this attempt that are in the log
+	logged int             // outputs of this attempt in the log
 	heard  int             // outputs of this attempt
-	held   json.RawMessage // the newest output: by the next line it is the last one or not
+	held   json.RawMessage // the newest output; the next line shows whether it is the last one
 }
 
 func (s *talk) run(ctx context.Context) error {
@@ -108,7 +108,7 @@ func (s *talk) listen(ctx context.Context, answer io.Reader) error {
 	return s.fail(mapping.CodeBadUpstream, "broke off.")
 }
 
-// hear takes one line of the answer.
+// hear handles one line of the response.
 func (s *talk) hear(line string) (done bool, err error) {
 	mark, said, _ := strings.Cut(line, " ")
 	if err := s.tell(line == "."); err != nil {
@@ -128,7 +128,7 @@ func (s *talk) hear(line string) (done bool, err error) {
 	return false, nil
 }
 
-// tell yields the output that is held back, unless it is logged.
+// tell yields the held output, unless it is logged.
 func (s *talk) tell(last bool) error {
 	output := s.held
 	if s.held = nil; output == nil || s.heard <= s.logged {
@@ -165,11 +165,11 @@ func (b *backend) fail(code, format string, args ...any) *mapping.Error {
 	return mapping.Errorf(mapping.Upstream, code, "The agent %s at %s %s", b.up.Name, b.up.Config.URL, fmt.Sprintf(format, args...))
 }
 
-// failure returns what a call that failed means for the run.
+// failure returns the error of a run for a failed call.
 func (b *backend) failure(err error) *mapping.Error {
 	f := upstream.Of(err)
 	if f == nil || f.Kind == upstream.Stopped {
-		return mapping.Classify(err) // ours, or the reason why nothing more is wanted
+		return mapping.Classify(err) // ours, or the reason for the end of ctx
 	}
 	e := b.fail(mapping.CodeUpstreamError, "answered %d.", f.Status)
 	switch {

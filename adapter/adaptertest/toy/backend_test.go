@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestBackend is not parallel: it looks for leaked goroutines.
+// TestBackend is not parallel because it detects leaked goroutines.
 func TestBackend(t *testing.T) {
 	ending := func(how string) func() adaptertest.Peer {
 		return func() adaptertest.Peer { return &Agent{Says: []string{"one"}, Ends: how} }

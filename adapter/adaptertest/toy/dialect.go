@@ -1,7 +1,7 @@
-// Package toy is a whole dialect in as few lines as one can have: a face, a backend, and an agent that speaks it. It
-// shows what a further dialect is made of, and tests prove with it that one needs nothing but its folder and a line in
-// a table. Only tests mount it. It has every field of adapter.Dialect that a dialect with clients and agents fills, and
-// Dialect says why the others are left out.
+// Package toy is a complete dialect in as few lines as possible: a face, a backend, and an agent for it. It shows the
+// parts of a new dialect, and with it tests check that one needs nothing but its folder and a line in a table. Only
+// tests mount it. It sets every field of adapter.Dialect that a dialect with clients and agents needs; Dialect explains
+// why it omits the others.
 //
 // Its protocol has two routes. GET /toy answers "toy". POST /toy/say takes words as text; the header Toy-Talk names the
 // conversation they belong to, none a new one, and Toy-Once the request: one that was made before is answered as
@@ -10,8 +10,8 @@
 // Toy-Task and a line for each output of the task as it is made, a JSON string after "- ", then a
 // line "." or, when it went wrong, a JSON string after "! ".
 //
-// A server of several toys also has two routes for each of them. POST /toys/{agent}/say is /toy/say for that one. GET
-// /toys/{agent}/card answers its name, and needs no key.
+// A server with several toys has two more routes for each of them. POST /toys/{agent}/say is /toy/say for one toy. GET
+// /toys/{agent}/card returns its name and needs no key.
 package toy
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// flavour is the only one, and say the only kind of request.
+// The toy has only this flavour, and say as its only kind of request.
 const (
 	flavour mapping.Flavour = "toy"
 	say     string          = "say"
@@ -34,10 +34,10 @@ const (
 	hookHeader = "Toy-Hook"
 )
 
-// Dialect returns both sides of the toy. It leaves out Aliases, as nobody types another name. Of the face it leaves out
-// Runs, as no path names a run; Store, as none is of the long-term store; Chooses, as most clients get the default
-// agent; ArtifactPath, as it serves no files; Temporary, as it writes none. Of the backend it leaves out Ends: a toy's
-// routes begin at the root of its URL.
+// Dialect returns both sides of the toy. It omits Aliases, because nobody types another name. For the face it omits
+// Runs, because no path names a run; Store, because no path belongs to the long-term store; Chooses, because most
+// clients get the default agent; ArtifactPath, because it serves no files; and Temporary, because it writes none. For
+// the backend it omits Ends, because a toy's routes begin at the root of its URL.
 func Dialect() adapter.Dialect {
 	return adapter.Dialect{
 		Name:        "toy",
@@ -61,13 +61,13 @@ func Dialect() adapter.Dialect {
 	}
 }
 
-// webhook is the body that a Toy-Hook is told.
+// webhook returns the body sent to a Toy-Hook.
 func webhook(run mapping.Run, out mapping.Outcome, _ json.RawMessage) ([]byte, error) {
 	return json.Marshal(run.ThreadID + " " + string(out.Status))
 }
 
-// capabilities: the toy takes words, among which the bridge writes what else it tells an opaque agent. What is not
-// named is dropped.
+// capabilities: the toy accepts words, to which the bridge adds everything else that it sends to an opaque agent.
+// Capabilities that are not listed are dropped.
 func capabilities() mapping.Capabilities {
 	return mapping.Capabilities{
 		mapping.CapWords: mapping.PassedOn(),

@@ -11,7 +11,7 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// TestDocumentHasTheRoutes, and each route says what it does.
+// TestDocumentHasTheRoutes also checks that every route has an effect.
 func TestDocumentHasTheRoutes(t *testing.T) {
 	t.Parallel()
 	var described struct {
@@ -34,7 +34,7 @@ func TestDocumentHasTheRoutes(t *testing.T) {
 		for _, method := range methods {
 			served[method+" "+path] = true
 			if _, ok := effect(method, path); !ok {
-				t.Errorf("%s %s does nothing that is known", method, path)
+				t.Errorf("%s %s has no known effect", method, path)
 			}
 		}
 		return nil
@@ -44,8 +44,8 @@ func TestDocumentHasTheRoutes(t *testing.T) {
 	}
 }
 
-// TestWholeDialect: the toy is what a further dialect is written after. A field that it leaves out has its reason in
-// the documentation of Dialect.
+// TestWholeDialect checks that the toy, the model for new dialects, is complete. The documentation of Dialect explains
+// every omitted field.
 func TestWholeDialect(t *testing.T) {
 	t.Parallel()
 	var out []string
@@ -56,6 +56,6 @@ func TestWholeDialect(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{"Aliases", "Runs", "Store", "Chooses", "Temporary", "ArtifactPath", "Ends"}, out); diff != "" {
-		t.Errorf("left out (-documented +found):\n%s", diff)
+		t.Errorf("omitted (-documented +found):\n%s", diff)
 	}
 }

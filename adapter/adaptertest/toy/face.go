@@ -13,7 +13,7 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// face answers clients. It keeps no state.
+// face serves clients. It keeps no state.
 type face struct {
 	svc adapter.Service
 	adapter.Face
@@ -30,7 +30,7 @@ func mount(r *mux.Router, svc adapter.Service, f adapter.Face) {
 	})
 }
 
-// card answers callers without a key. So it uses nothing but the configuration.
+// card also serves callers without a key, so it only uses the configuration.
 func (s *face) card(w http.ResponseWriter, r *http.Request) {
 	name := mux.Vars(r)["agent"]
 	if _, ok := s.Agents[name]; !ok {
@@ -40,8 +40,8 @@ func (s *face) card(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, name)
 }
 
-// effect is what each route does, for the log of the audit. A route that cancels runs would say mapping.Cancelled, and
-// be taken while memory is short.
+// effect returns the effect of a route for the audit log. A route that cancels runs would return mapping.Cancelled and
+// would be accepted even when memory is short.
 func effect(method, template string) (adapter.Effect, bool) {
 	switch method + " " + template {
 	case "GET /toy", "GET /toys/{agent}/card":
@@ -52,7 +52,7 @@ func effect(method, template string) (adapter.Effect, bool) {
 	return adapter.Effect{}, false
 }
 
-// say makes a run of what was said, and answers with its steps.
+// say starts a run with the words and responds with its steps.
 func (s *face) say(w http.ResponseWriter, r *http.Request) {
 	for _, name := range []string{talkHeader, onceHeader, taskHeader} {
 		if !mapping.IsText(r.Header.Get(name)) {
@@ -60,7 +60,7 @@ func (s *face) say(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	words, err := io.ReadAll(r.Body) // the guards hold it to its limits
+	words, err := io.ReadAll(r.Body) // the guards enforce its limits
 	if err != nil {
 		refuse(w, mapping.Classify(err))
 		return
@@ -105,11 +105,11 @@ func newRun(agent string, h http.Header, words string) adapter.RunRequest {
 	}
 }
 
-// line writes a line and lets it go.
+// line writes and flushes a line.
 func line(w http.ResponseWriter, mark, text string) {
 	quoted, _ := json.Marshal(text)
 	fmt.Fprintf(w, "%s%s\n", mark, quoted)
-	_ = http.NewResponseController(w).Flush() // the client may be gone
+	_ = http.NewResponseController(w).Flush() // the client may have disconnected
 }
 
 func refuse(w http.ResponseWriter, e *mapping.Error) {

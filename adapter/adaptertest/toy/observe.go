@@ -9,14 +9,14 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// observer sees a run as the lines of an answer.
+// observer shows a run as the lines of a response.
 type observer struct{ steps *rule.StepFolder }
 
 func observe(o adapter.Observed) adapter.Observer {
 	return observer{rule.NewStepFolder(o.Run.TaskID, o.Run.Options.Stepping)}
 }
 
-// Observe implements adapter.Observer: a line for each step, as face.say writes it.
+// Observe implements adapter.Observer. It returns a line for each step, as face.say writes it.
 func (o observer) Observe(e *state.Entry) (seen []adapter.Frame) {
 	for _, s := range o.steps.Add(e) {
 		if s.Output == nil {

@@ -1,7 +1,7 @@
-// Package owner says what is kept of a principal, takes it out, and removes it. The service makes it, and
-// administrators ask it by the routes of the bridge. It makes nothing, and knows no dialect.
+// Package owner reports, exports and removes the data of a principal. The service creates it, and administrators use it
+// through the bridge's routes. It creates no data and knows nothing of dialects.
 //
-// A removal asks an agent for its copies before it deletes the thread that knows of them, and each thing goes in a
-// transaction of its own, so that it needs no record of its progress. It looks through all again until nothing is new,
-// in place of a lock on the owner that all bridges would have to ask (removal).
+// A removal lets agents delete their copies before it deletes the thread that records them, and deletes each object in
+// its own transaction, so that it needs no record of its progress. It repeats its passes until it finds nothing more,
+// instead of locking the owner in all bridges (removal).
 package owner

@@ -19,7 +19,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// about is the first file of an export.
+// about is the text of the first file of an export.
 const about = `This is what an apbridge keeps of %q%s, as of %s.
 
 held.json            how much there is of each kind, and which agents have copies of it
@@ -29,17 +29,17 @@ rows/TABLE-N.ndjson  everything: a row of the database on each line, as JSON. Ti
                      1970; the columns are described by docs/operations.md of apbridge
 `
 
-// outline writes an export of an owner. Not for concurrent use.
+// outline writes an export of an owner. Not safe for concurrent use.
 type outline struct {
 	*Owners
 	ctx   context.Context
 	owner string
 	tar   *tar.Writer
 	at    time.Time
-	names map[string]bool // of files that are there already
+	names map[string]bool // used file names
 }
 
-// ExportOwner writes all that there is of an owner as a tar archive. An error after the first byte leaves half of one.
+// ExportOwner writes all data of an owner as a tar archive. An error after the first byte leaves an incomplete archive.
 func (s *Owners) ExportOwner(ctx context.Context, who adapter.OwnerRef, to io.Writer) error {
 	ctx, tenant, err := reach(ctx, who)
 	if err != nil {
@@ -87,7 +87,7 @@ func (o *outline) file(name string, text []byte) error {
 	return err
 }
 
-// header begins a file of so many bytes, which follow.
+// header begins a file of the given size, whose content follows.
 func (o *outline) header(name string, size int64, at time.Time) error {
 	return o.tar.WriteHeader(&tar.Header{Name: name, Size: size, Mode: 0o600, ModTime: at, Format: tar.FormatPAX})
 }
@@ -103,7 +103,7 @@ func (o *outline) json(name string, v any) error {
 	return o.file(name, b.Bytes())
 }
 
-// thread writes a thread as people read it. One that has gone is left out.
+// thread writes a thread in readable form. It skips a deleted thread.
 func (o *outline) thread(id string) error {
 	t, err := o.store.Threads.Get(o.ctx, id)
 	if err == nil {
@@ -136,7 +136,7 @@ func (o *outline) files() error {
 	}
 }
 
-// place is where a file stands: no path that an agent made up leads out of the folder of its thread.
+// place returns the name of a file in the archive. A path chosen by an agent cannot leave the folder of its thread.
 func (o *outline) place(f store.OwnedFile) string {
 	name := "files/" + url.PathEscape(f.ThreadID) + path.Clean("/"+strings.ReplaceAll(f.Path, `\`, "_"))
 	for n := 1; o.names[name]; n++ {

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// HeldBy returns how much there is of an owner, and which agents have copies of it.
+// HeldBy returns the amount of an owner's data and the agents that have copies of it.
 func (o *Owners) HeldBy(ctx context.Context, who adapter.OwnerRef) (adapter.Held, error) {
 	ctx, tenant, err := reach(ctx, who)
 	if err != nil {
@@ -42,12 +42,12 @@ func known(at time.Time) *time.Time {
 	return &at
 }
 
-// eachThread calls do for the threads of an owner one by one; a thread that goes meanwhile may be among them.
+// eachThread calls do for each thread of an owner. The thread may have been deleted by then.
 func eachThread(ctx context.Context, list *store.Owners, owner string, do func(id string) error) error {
 	return each(func(behind string) ([]string, error) { return list.Threads(ctx, owner, behind) }, do)
 }
 
-// each ranges over a list that is read some ids at a time.
+// each calls do for each id of a list that is read in pages.
 func each(read func(behind string) ([]string, error), do func(id string) error) error {
 	for behind := ""; ; {
 		list, err := read(behind)
@@ -82,7 +82,7 @@ func (o *Owners) countCopies(ctx context.Context, held *adapter.Held, thread str
 	return nil
 }
 
-// unlessGone is nil for what is not there any more.
+// unlessGone returns nil for a NotFound error.
 func unlessGone(err error) error {
 	if notFound(err) {
 		return nil
@@ -97,7 +97,7 @@ func words(err error) string {
 	return err.Error()
 }
 
-// guestThreads adds the threads of others that the owner has runs or tasks on.
+// guestThreads adds the threads of others on which the owner has runs or tasks.
 func (o *Owners) guestThreads(ctx context.Context, held *adapter.Held) error {
 	for _, read := range []func(context.Context, string, string) ([]store.Guest, error){o.store.Owners.GuestRuns, o.store.Owners.GuestTasks} {
 		err := eachGuest(func(behind string) ([]store.Guest, error) { return read(ctx, held.Owner, behind) }, func(g store.Guest) error {

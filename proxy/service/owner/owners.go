@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Threads reads and removes threads, and drops what the process holds in memory of runs and tasks that are gone. It is
-// service.Service, which this package cannot import.
+// Threads reads and removes threads, and drops what the process has in memory of removed runs and tasks. It is
+// implemented by service.Service, which this package cannot import.
 type Threads interface {
 	// WithValues fills in the state at the thread's head.
 	WithValues(ctx context.Context, t mapping.Thread) (mapping.Thread, error)
@@ -24,13 +24,13 @@ type Threads interface {
 	ForgetTask(tenant, taskID string)
 }
 
-// Owners reports, exports and removes what is kept of principals. Safe for concurrent use.
+// Owners reports, exports and removes the data of principals. Safe for concurrent use.
 type Owners struct {
 	store   *store.Store
 	engine  *engine.Engine
 	threads Threads
 	zap     *zap.Logger
-	busy    chan struct{} // full during a removal: one at a time
+	busy    chan struct{} // full during a removal, so that there is only one at a time
 }
 
 // New returns Owners over a store, its engine and its threads.
@@ -40,8 +40,8 @@ func New(st *store.Store, e *engine.Engine, threads Threads, logger *zap.Logger)
 
 const codeOutOfReach = "owner_out_of_reach"
 
-// reach returns a context in which all of an owner's tenant is seen. The caller has to see all of it; another tenant
-// may be named only by callers without a tenant that were given the right to administer by name.
+// reach returns a context with access to all of an owner's tenant. The caller must have that access itself. Only a
+// caller without a tenant that has been given the admin right explicitly may name another tenant.
 func reach(ctx context.Context, who adapter.OwnerRef) (context.Context, string, error) {
 	p := mapping.PrincipalOf(ctx)
 	tenant := p.Tenant

@@ -9,22 +9,23 @@ import (
 
 const codeRemoving = "removal_running"
 
-// passesMost is how often all is looked through again for what an owner has made meanwhile.
+// passesMost limits the passes over data that an owner creates during the removal.
 const passesMost = 5
 
-// removal is one removal of an owner's data. Its methods report what became of each thing. Not for concurrent use.
+// removal is one removal of an owner's data. Its methods report the outcome for each object. Not safe for concurrent
+// use.
 type removal struct {
 	*Owners
 	ctx   context.Context
 	owner string
 	how   adapter.Removing
 	tell  func(adapter.Removed) error
-	went  int                 // the number of things removed in this pass
+	went  int                 // number of objects removed in this pass
 	stays map[string]struct{} // threads and runs that could not be removed
 }
 
-// RemoveOwner deletes in an order in which whatever is left when it is stopped can be found again: what would make more
-// comes first, and a thread comes after its copies, since nothing else knows of these.
+// RemoveOwner deletes in an order that makes it possible to continue after an interruption: objects that create others
+// come first, and a thread comes after its copies, since only the thread records them.
 func (s *Owners) RemoveOwner(ctx context.Context, who adapter.OwnerRef, how adapter.Removing, tell func(adapter.Removed) error) error {
 	ctx, tenant, err := reach(ctx, who)
 	if err != nil {
@@ -47,7 +48,7 @@ func (s *Owners) RemoveOwner(ctx context.Context, who adapter.OwnerRef, how adap
 	return r.rewrite()
 }
 
-// passes removes everything until a pass finds nothing more, since the owner may make new things in between.
+// passes removes everything, repeatedly until a pass finds nothing, since the owner may create new objects in between.
 func (r *removal) passes() error {
 	for range passesMost {
 		r.went = 0
@@ -65,7 +66,7 @@ func (r *removal) passes() error {
 	return r.store.Owners.EraseCounts(r.ctx, r.owner)
 }
 
-// left tells what there still is.
+// left reports what remains.
 func (r *removal) left(tenant string) error {
 	held, err := r.held(r.ctx, tenant, r.owner)
 	if err != nil || len(held.Kinds) == 0 {
@@ -80,7 +81,7 @@ func (r *removal) left(tenant string) error {
 	return nil
 }
 
-// rewrite leaves no byte in a SQLite file of what was deleted or replaced.
+// rewrite removes all traces of deleted or replaced data from a SQLite file.
 func (r *removal) rewrite() error {
 	done := adapter.Removed{Outcome: adapter.IsRemoved, Kind: "database"}
 	if r.how.KeepFile {

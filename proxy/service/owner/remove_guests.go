@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
-// removeGuestRuns removes the owner's runs on threads of others. What they said there is a part of those threads.
+// removeGuestRuns removes the owner's runs on threads of others. Their messages remain part of those threads.
 func (r *removal) removeGuestRuns() error {
 	return eachGuest(func(behind string) ([]store.Guest, error) { return r.store.Owners.GuestRuns(r.ctx, r.owner, behind) }, func(g store.Guest) error {
 		if _, stays := r.stays[g.ID]; stays {
@@ -42,7 +42,7 @@ func (r *removal) removeGuestRun(ctx context.Context, g store.Guest) error {
 	return nil
 }
 
-// removeGuestTasks removes the owner's tasks on threads of others that have no runs of others.
+// removeGuestTasks removes the owner's tasks on threads of others, unless they have runs of others.
 func (r *removal) removeGuestTasks() error {
 	return eachGuest(func(behind string) ([]store.Guest, error) { return r.store.Owners.GuestTasks(r.ctx, r.owner, behind) }, func(g store.Guest) error {
 		return r.one("task", g.ID, func(ctx context.Context) error {

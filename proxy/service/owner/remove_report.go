@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// one removes one thing, with a line of its own in the audit log. What is gone already is no failure.
+// one removes one object, with its own entry in the audit log. A missing object is not an error.
 func (r *removal) one(kind, id string, remove func(context.Context) error) error {
 	if _, stays := r.stays[id]; stays {
 		return nil
@@ -25,7 +25,7 @@ func (r *removal) one(kind, id string, remove func(context.Context) error) error
 	return r.gone(kind, id)
 }
 
-// gone tells of something that was removed, and leaves a line in the audit log.
+// gone reports a removed object and counts it.
 func (r *removal) gone(kind, id string) error {
 	r.went++
 	return r.tell(adapter.Removed{Outcome: adapter.IsRemoved, Kind: kind, ID: id})
@@ -35,7 +35,8 @@ func (r *removal) kept(kind, id, why string) error {
 	return r.tell(adapter.Removed{Outcome: adapter.IsKept, Kind: kind, ID: id, Why: why})
 }
 
-// unless notes what could not be removed. That ends nothing but the end of the request.
+// unless reports an object that could not be removed. It returns an error only if the request has ended or the database
+// is unavailable or full.
 func (r *removal) unless(kind, id string, err error) error {
 	if r.ctx.Err() != nil {
 		return context.Cause(r.ctx)
@@ -47,7 +48,7 @@ func (r *removal) unless(kind, id string, err error) error {
 	return r.tell(adapter.Removed{Outcome: adapter.IsFailed, Kind: kind, ID: id, Why: r.reason(err)})
 }
 
-// reason is an error in words for administrators. What is internal is for the log.
+// reason returns an error message for administrators. Internal errors are only logged.
 func (r *removal) reason(err error) string {
 	if e := mapping.Classify(err); e.Class != mapping.Internal {
 		return e.Message

@@ -41,7 +41,7 @@ func (r *removal) removeItems() error {
 	}
 }
 
-// removeRest removes webhooks and idempotency keys that outlived what they name.
+// removeRest removes webhooks and idempotency keys that outlived the objects they refer to.
 func (r *removal) removeRest() error {
 	hooks, keys, err := r.store.Owners.EraseRest(r.ctx, r.owner)
 	if err != nil {

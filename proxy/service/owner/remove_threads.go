@@ -14,7 +14,7 @@ func (r *removal) removeThreads() error {
 	})
 }
 
-// busyMost is how often a thread that another run begins on is cleared.
+// busyMost limits how often a thread is cleared on which new runs start.
 const busyMost = 5
 
 // removeThread ends the runs of a thread, lets agents delete their copies, and deletes it.
@@ -34,13 +34,14 @@ func (r *removal) removeThread(ctx context.Context, id string) error {
 	}
 }
 
-// deleteCopies lets agents delete their copies of a thread. Copies that they keep are reported before the thread goes.
+// deleteCopies lets agents delete their copies of a thread. It reports copies that they keep, before the thread is
+// deleted.
 func (r *removal) deleteCopies(ctx context.Context, thread string) error {
 	list, err := r.store.Owners.Copies(ctx, thread)
 	if err != nil {
 		return err
 	}
-	// An agent that is told of principals may show others none of what is one's.
+	// An agent that receives principals may hide the owner's data from others.
 	asOwner := mapping.WithPrincipal(ctx, mapping.Principal{ID: r.owner, Tenant: tenantOf(ctx)})
 	for _, l := range list {
 		of := adapter.Removed{Outcome: adapter.IsRemoved, Kind: "copy", ID: l.Remote, Agent: l.Agent, Thread: thread}
@@ -59,10 +60,10 @@ func (r *removal) deleteCopies(ctx context.Context, thread string) error {
 	return nil
 }
 
-// whyKept is why an agent keeps a copy.
+// whyKept returns the reason why an agent keeps a copy.
 func (r *removal) whyKept(err error) string {
 	if engine.IsPermanent(err) && mapping.Classify(err).Class == mapping.Internal {
-		return err.Error() // the bridge's own words
+		return err.Error() // a message of the bridge itself
 	}
 	return r.reason(err)
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// Yielder is what a backend gives its events to.
+// Yielder receives the events of a backend.
 type Yielder = func(mapping.Event, error) bool
 
-// Agent is a backend that does what a test says. Safe for concurrent use.
+// Agent is a backend scripted by a test. Safe for concurrent use.
 type Agent struct {
 	Kind  adapter.Traits
 	Calls atomic.Int64
@@ -26,17 +26,17 @@ type Agent struct {
 	run func(ctx context.Context, t adapter.Assignment, yield Yielder)
 }
 
-// Traits returns what the agent is said to be.
+// Traits returns the configured traits.
 func (a *Agent) Traits() adapter.Traits { return a.Kind }
 
-// Does has the agent do something else from the next run on.
+// Does replaces the agent's script from the next run on.
 func (a *Agent) Does(run func(ctx context.Context, t adapter.Assignment, yield Yielder)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.run = run
 }
 
-// Run does what the test says.
+// Run executes the script.
 func (a *Agent) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mapping.Event, error] {
 	a.Calls.Add(1)
 	a.mu.Lock()
@@ -45,17 +45,17 @@ func (a *Agent) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mappin
 	return func(yield func(mapping.Event, error) bool) { run(ctx, *t, yield) }
 }
 
-// Linked returns the event that says what the agent calls its thread or task.
+// Linked returns the event with the agent's id for its thread or task.
 func Linked() mapping.Event {
 	return mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: &mapping.Link{Remote: "up"}}}
 }
 
-// End returns the event that says how the run ended.
+// End returns the event with the outcome of a run.
 func End(o mapping.Outcome) mapping.Event {
 	return mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &o}}
 }
 
-// Lockstep returns what an agent does that makes one step a call of a task of n steps.
+// Lockstep returns a script that makes one step per call of a task with n steps.
 func Lockstep(n int) func(context.Context, adapter.Assignment, Yielder) {
 	return func(_ context.Context, t adapter.Assignment, yield Yielder) {
 		done := 0
@@ -86,7 +86,7 @@ func Lockstep(n int) func(context.Context, adapter.Assignment, Yielder) {
 	}
 }
 
-// Nodes returns what a graph of the named nodes does: each adds a message.
+// Nodes returns a script for a graph of the named nodes, each of which adds a message.
 func Nodes(names ...string) func(context.Context, adapter.Assignment, Yielder) {
 	return func(_ context.Context, t adapter.Assignment, yield Yielder) {
 		if !yield(Linked(), nil) {
@@ -109,7 +109,7 @@ func Nodes(names ...string) func(context.Context, adapter.Assignment, Yielder) {
 	}
 }
 
-// Asking asks once, and goes on when it is answered.
+// Asking is a script that asks once and continues when it is answered.
 func Asking(_ context.Context, t adapter.Assignment, yield Yielder) {
 	if t.Resume {
 		Nodes("after "+strings.Trim(string(t.Run.Options.Resume), `"`))(context.Background(), t, yield)
@@ -120,7 +120,7 @@ func Asking(_ context.Context, t adapter.Assignment, yield Yielder) {
 		yield(End(mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: ask}), nil)
 }
 
-// Held returns what an agent does that waits until goOn is closed, then does as rest says.
+// Held returns a script that waits until goOn is closed and then continues with rest.
 func Held(started chan<- struct{}, goOn <-chan struct{}, rest func(context.Context, adapter.Assignment, Yielder)) func(context.Context, adapter.Assignment, Yielder) {
 	return func(ctx context.Context, t adapter.Assignment, yield Yielder) {
 		started <- struct{}{}

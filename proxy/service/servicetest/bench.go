@@ -25,8 +25,8 @@ import (
 type Bench struct {
 	*service.Service
 	Legacy, Graph *Agent
-	Taker         adapter.Backend // in the place of Graph, if set
-	Meaning       *item.Index     // by which the store finds items, if set
+	Taker         adapter.Backend // replaces Graph if set
+	Meaning       *item.Index     // for searches by meaning, if set
 	Store         *store.Store
 	Path          string // of the database
 	Close         func()
@@ -34,13 +34,13 @@ type Bench struct {
 	change func(*config.Config)
 }
 
-// New opens a bench for the test, with a configuration that change may change.
+// New opens a bench for the test. change may modify its configuration.
 func New(t *testing.T, change ...func(*config.Config)) *Bench {
 	t.Helper()
 	return At(t, blank.DSN(t), change...)
 }
 
-// At is New over a database of the test's own: a path that lies outside of the test's bubble, if it has one.
+// At is New with the test's own database. In a synctest bubble the path must come from outside of the bubble.
 func At(t *testing.T, dsn string, change ...func(*config.Config)) *Bench {
 	t.Helper()
 	b := laid(dsn, change)
@@ -49,8 +49,8 @@ func At(t *testing.T, dsn string, change ...func(*config.Config)) *Bench {
 	return b
 }
 
-// Replicas returns n benches over one PostgreSQL database, in front of the same agents. It skips the test where there
-// is no server.
+// Replicas returns n benches over one PostgreSQL database, in front of the same agents. It skips the test if there is
+// no server.
 func Replicas(t *testing.T, n int, change ...func(*config.Config)) []*Bench {
 	t.Helper()
 	list := []*Bench{laid(storetest.Schema(t), change)}
@@ -77,7 +77,7 @@ func laid(path string, change []func(*config.Config)) *Bench {
 	}
 }
 
-// beside is a bench over the same database and agents that is not open yet.
+// beside returns a bench with the same database and agents that is not open yet.
 func (b *Bench) beside() *Bench {
 	return &Bench{Path: b.Path, Legacy: b.Legacy, Graph: b.Graph, Taker: b.Taker, Meaning: b.Meaning, change: b.change}
 }
@@ -137,7 +137,7 @@ func (meter) StepTaken(string, time.Duration)            {}
 func (meter) EventsLogged(string, int, int64)            {}
 func (meter) RunEnded(string, mapping.RunStatus, string) {}
 
-// Start makes a run and reads it to its end.
+// Start creates a run and reads it to its end.
 func (b *Bench) Start(t *testing.T, ctx context.Context, n adapter.RunRequest) (mapping.Run, mapping.Outcome) {
 	t.Helper()
 	st, err := b.StartRun(ctx, new(n))
@@ -163,7 +163,7 @@ func (b *Bench) Wait(t *testing.T, ctx context.Context, r mapping.Run) (out mapp
 	return out
 }
 
-// Task makes a task of an agent.
+// Task creates a task for an agent.
 func (b *Bench) Task(t *testing.T, ctx context.Context, agent, input string) (mapping.Task, adapter.TaskRef) {
 	t.Helper()
 	task, err := b.CreateTask(ctx, adapter.TaskRequest{Agent: agent, Input: &input})
@@ -181,7 +181,7 @@ func (b *Bench) Step(t *testing.T, ctx context.Context, ref adapter.TaskRef, wor
 	return h.Step
 }
 
-// Handout fetches a step; the test has to confirm or release it.
+// Handout fetches a step. The test must confirm or release it.
 func (b *Bench) Handout(t *testing.T, ctx context.Context, ref adapter.TaskRef, req adapter.StepRequest) adapter.Handout {
 	t.Helper()
 	ctx, stop := context.WithTimeout(ctx, time.Minute)
@@ -193,7 +193,7 @@ func (b *Bench) Handout(t *testing.T, ctx context.Context, ref adapter.TaskRef, 
 	return h
 }
 
-// Eventually waits until something holds, for a minute at the most.
+// Eventually waits until a condition holds, for at most a minute.
 func Eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick, deadline := time.NewTicker(5*time.Millisecond), time.After(time.Minute)

@@ -5,7 +5,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Dialects returns those that the runs of these tests are made in.
+// Dialects returns the dialects of the tests' runs.
 func Dialects() adapter.Dialects {
 	return adapter.Dialects{
 		{
@@ -28,7 +28,7 @@ func Dialects() adapter.Dialects {
 	}
 }
 
-// graphTells is what the tests' graph can be told.
+// graphTells are the capabilities of the tests' graph.
 var graphTells = mapping.Capabilities{
 	mapping.CapTask:      mapping.PassedOn(),
 	mapping.CapTaskExtra: mapping.Partial("The graph receives a part of it."),

@@ -1,3 +1,3 @@
-// Package servicetest has bridges without faces for tests: the service over a real store, log and engine, with agents
-// that do what the test says. Nothing that is built imports it.
+// Package servicetest provides bridges without faces for tests: the service over a real store, log and engine, with
+// scripted agents. Test support only.
 package servicetest

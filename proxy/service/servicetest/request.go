@@ -6,7 +6,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 )
 
-// NewRun returns a request for a run with one message of a person.
+// NewRun returns a request for a run with one human message.
 func NewRun(thread, agent, words string) adapter.RunRequest {
 	input, _ := json.Marshal(map[string]any{"messages": []any{map[string]string{"type": "human", "content": words}}})
 	kwargs, _ := json.Marshal(map[string]json.RawMessage{"input": input})

@@ -24,8 +24,8 @@ type attempt struct {
 	asked  adapter.StateUpdate
 	note   Note
 	thread mapping.Thread
-	held   string        // the token of store.States.Hold; "": the thread is not held
-	at     *adapter.Fork // the agent's name of the earlier checkpoint at which the update begins
+	held   string        // the token of store.States.Hold; "" if the thread is not held
+	at     *adapter.Fork // where the update begins, in the agent's terms, if at an earlier checkpoint
 }
 
 func (x *Updater) try(ctx context.Context, threadID string, asked adapter.StateUpdate, n Note) (mapping.Checkpoint, error) {
@@ -49,7 +49,7 @@ func (x *Updater) try(ctx context.Context, threadID string, asked adapter.StateU
 	}
 }
 
-// tryInner is try for the state of a graph within the agent's graph, of which nothing is logged.
+// tryInner is try for the state of an inner graph of the agent, which is not logged.
 func (x *Updater) tryInner(ctx context.Context, threadID string, at adapter.InnerPoint, asked adapter.StateUpdate) (made json.RawMessage, err error) {
 	u := attempt{Updater: x, asked: asked}
 	if err := u.readThread(ctx, threadID); err != nil {
@@ -58,7 +58,7 @@ func (x *Updater) tryInner(ctx context.Context, threadID string, at adapter.Inne
 	if u.thread.Status == mapping.ThreadBusy {
 		return nil, errBusy(threadID)
 	}
-	under, end := u.Engine.UnderLease(context.WithoutCancel(ctx)) // from before the thread is held
+	under, end := u.Engine.UnderLease(context.WithoutCancel(ctx)) // begins before the thread is held
 	defer end()
 	if u.held, err = u.Store.States.Hold(ctx, u.thread.ID, u.thread.Head, u.note.Key); err != nil {
 		return nil, err
@@ -85,12 +85,12 @@ func (u *attempt) readThread(ctx context.Context, threadID string) (err error) {
 	return err
 }
 
-// forks reports whether the update begins elsewhere than at the newest state.
+// forks reports whether the update does not begin at the newest state.
 func (u *attempt) forks() bool {
 	return u.asked.CheckpointID != "" && u.asked.CheckpointID != u.thread.Head
 }
 
-// writer returns the agent that can apply the update: it has the state to be changed and a way to change it. If there
+// writer returns the agent that can apply the update: one that has the state to change and supports updates. If there
 // is none, the bridge applies the update itself, and the next run at an agent starts from the result.
 func (u *attempt) writer(ctx context.Context) (mapping.Link, adapter.StateWriter, error) {
 	switch {
@@ -142,7 +142,7 @@ func writerOf[B any](ctx context.Context, u *attempt, will func(mapping.Link) bo
 		}
 		b, _, err := agent.Backend(ctx)
 		if err != nil {
-			continue // it is away
+			continue // it is unavailable
 		}
 		if found, ok := b.(B); ok {
 			return l, found, nil
@@ -151,18 +151,18 @@ func writerOf[B any](ctx context.Context, u *attempt, will func(mapping.Link) bo
 	return none, zero, nil
 }
 
-// throughAgent has the agent reduce the update. The thread is held meanwhile, so that nothing that would refuse the
-// update comes between the agent and the log, and the agent is told once, under the lease that the thread is held by. A
-// client that leaves does not end it half done.
+// throughAgent lets the agent reduce the update. The thread is held during that time, so that nothing that would refuse
+// the update happens between the agent and the log. The agent receives the update once, under the lease with which the
+// thread is held. A client that disconnects does not interrupt it.
 func (u *attempt) throughAgent(ctx context.Context) (made mapping.Checkpoint, err error) {
-	under, end := u.Engine.UnderLease(context.WithoutCancel(ctx)) // from before the thread is held
+	under, end := u.Engine.UnderLease(context.WithoutCancel(ctx)) // begins before the thread is held
 	defer end()
 	if u.held, err = u.Store.States.Hold(ctx, u.thread.ID, u.thread.Head, u.note.Key); err != nil {
 		return made, err
 	}
 	ctx = context.WithoutCancel(ctx)
 	defer func() { u.free(ctx, made.ID != "") }()
-	link, w, err := u.writer(ctx) // a run may have come and gone before the thread was held
+	link, w, err := u.writer(ctx) // a run may have started and ended before the thread was held
 	if err != nil {
 		return made, err
 	}
@@ -184,19 +184,19 @@ func (u *attempt) throughAgent(ctx context.Context) (made mapping.Checkpoint, er
 	}
 	made, err = u.logAgentState(ctx, link, read, from, opt)
 	for try := 0; err != nil && mapping.Classify(err).Code == store.CodeHeadMoved && try < headRetries; try++ {
-		// A run was rolled back meanwhile. The agent is not told again: the next run there starts from the thread's
-		// state.
+		// A run was rolled back in the meantime. The agent does not receive the update again; its next run starts from
+		// the thread's state.
 		if err = u.readThread(ctx, u.thread.ID); err == nil {
 			made, err = u.reduce(ctx)
 		}
 	}
 	if err == nil {
-		err = refused // what the agent took before it is the state now
+		err = refused // the values that the agent accepted before are already in the state
 	}
 	return made, err
 }
 
-// updateAgent gives the agent the values one after the other, and returns the state that came of those it took.
+// updateAgent sends the values to the agent one by one, and returns the state after those it accepted.
 func (u *attempt) updateAgent(ctx context.Context, w adapter.StateWriter, link mapping.Link) (read adapter.State, taken int, err error) {
 	c, at := copyAt(link, u.thread.ID), u.at
 	for _, values := range u.asked.All() {
@@ -209,7 +209,7 @@ func (u *attempt) updateAgent(ctx context.Context, w adapter.StateWriter, link m
 	return read, taken, nil
 }
 
-// partly says of a refusal how many values the agent had taken before.
+// partly adds to a refusal how many values the agent had accepted before.
 func partly(err error, taken int) error {
 	e := mapping.Classify(err)
 	if taken == 0 || cannotUpdate(err) {
@@ -219,7 +219,7 @@ func partly(err error, taken int) error {
 		Message: fmt.Sprintf("The first %d of the values are in the state, the next was refused: %s", taken, e.Message)}
 }
 
-// free lets others go on with the thread. A logged update has freed it, and rung its bell.
+// free releases the thread for others. A logged update has already released it and notified its waiters.
 func (u *attempt) free(ctx context.Context, logged bool) {
 	if !logged {
 		if err := u.Store.States.Free(ctx, u.thread.ID, u.held); err != nil {
@@ -230,7 +230,7 @@ func (u *attempt) free(ctx context.Context, logged bool) {
 	u.Engine.NotifyFreed()
 }
 
-// logAgentState logs the state that an agent made by the update, on top of the checkpoint from.
+// logAgentState logs the state that an agent created by the update, on top of the checkpoint from.
 func (u *attempt) logAgentState(ctx context.Context, link mapping.Link, read adapter.State, from string, opt store.StateOptions) (mapping.Checkpoint, error) {
 	fold, at, far, err := u.Log.Distance(ctx, u.thread.ID, from)
 	if err != nil {
@@ -253,14 +253,14 @@ func (u *attempt) logAgentState(ctx context.Context, link mapping.Link, read ada
 	return u.logUpdate(ctx, ev, after, far, opt)
 }
 
-// answered reports whether an update as a node stands for the nodes that ask: none of them comes next any more.
+// answered reports whether an update as a node answers for the nodes that asked: none of them is next any more.
 func answered(open []mapping.Interrupt, asked mapping.Checkpoint, next []string) bool {
 	return len(open) > 0 && len(asked.Next) > 0 &&
 		!slices.ContainsFunc(open, func(q mapping.Interrupt) bool { return q.Run != asked.RunID }) &&
 		!slices.ContainsFunc(asked.Next, func(node string) bool { return slices.Contains(next, node) })
 }
 
-// reduce has the bridge itself make the new state.
+// reduce computes the new state in the bridge.
 func (u *attempt) reduce(ctx context.Context) (mapping.Checkpoint, error) {
 	from, opt := u.thread.Head, store.StateOptions{}
 	if u.forks() {
@@ -291,7 +291,7 @@ func (u *attempt) reduce(ctx context.Context) (mapping.Checkpoint, error) {
 	return u.logUpdate(ctx, ev, after, far, opt)
 }
 
-// movedIfGone says of a head that was looked at, and rolled back meanwhile, that it has moved.
+// movedIfGone returns HeadMoved for a head that was rolled back after it was read.
 func movedIfGone(err error) error {
 	if mapping.Classify(err).Code == mapping.CodeCheckpointNotFound {
 		return store.HeadMoved()
@@ -299,8 +299,8 @@ func movedIfGone(err error) error {
 	return err
 }
 
-// logUpdate logs the update. far is how far the state before it is from a snapshot: a fork and a state that is too far
-// away get one of their own.
+// logUpdate logs the update. far is the distance of the previous state from a snapshot. A fork, and a state that is too
+// far from one, gets its own snapshot.
 func (u *attempt) logUpdate(ctx context.Context, ev mapping.Event, after *state.Fold, far store.Distance, opt store.StateOptions) (mapping.Checkpoint, error) {
 	if far = far.Plus(len(ev.Data)); opt.ForkFrom != "" || far.SnapshotDue(after.Size()) {
 		opt.Snapshot, far = after.JSON(), store.Distance{}
@@ -345,12 +345,12 @@ func agentEvent(fold *state.Fold, read adapter.State, remote string, step int, n
 	return mapping.Event{Kind: mapping.KindState, At: now, Data: diff, Head: mapping.Head{Checkpoint: cp}}, after, nil
 }
 
-// updateEvent reduces values onto a state and returns the event that says so, and the messages that are new or other
-// than before. The node that is named as their author is kept with the checkpoint.
+// updateEvent reduces values onto a state and returns the event for the change, and the messages that are new or
+// changed. The node named as their author is stored with the checkpoint.
 func updateEvent(fold *state.Fold, u adapter.StateUpdate, step int, now time.Time) (ev mapping.Event, after *state.Fold, said []json.RawMessage, err error) {
 	id, reduced := mapping.NewID(), fold
 	for i, given := range u.All() {
-		base := id // of the ids of messages that have none
+		base := id // prefix for the ids of messages without one
 		if i > 0 {
 			base = mapping.NewID()
 		}

@@ -13,15 +13,15 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/artifact"
 )
 
-// fileChanges are what an update of a state does to the thread's artifacts.
+// fileChanges are the changes that a state update makes to the thread's artifacts.
 type fileChanges struct {
 	writes []artifact.FileWrite
-	drop   []string // paths that are gone
+	drop   []string // removed paths
 }
 
-// files are the artifacts that an update brings: those of values.files, as of any state, and those within messages, as
-// of an input. Of the latter a thread that a graph has worked on gets none, and there a file that cannot be an artifact
-// is the graph's business: it stays in the state alone.
+// files returns the artifacts of an update: those of values.files, as in any state, and those in messages, as in an
+// input. For a thread that a graph has worked on, files in messages do not become artifacts, and a file that cannot
+// become one is not refused but remains only in the state.
 func (u *attempt) files(ctx context.Context, said []json.RawMessage, before, after *state.Fold) (fileChanges, error) {
 	held := rule.HeldAttachments(said) > 0
 	changed := statedFiles(u.thread.ID, before, after)
@@ -45,8 +45,8 @@ func (u *attempt) files(ctx context.Context, said []json.RawMessage, before, aft
 	return changed, err
 }
 
-// filesOn are those of a thread's files that stay where it goes on from an older state (store.States.Append): uploads,
-// those that the state has, and those in its messages.
+// filesOn returns those of a thread's files that remain if it continues from an older state (store.States.Append):
+// uploads, files of the state, and files in its messages.
 func filesOn(at *state.Fold, list []mapping.Artifact) []mapping.Artifact {
 	held := rule.HeldSums(at.Messages())
 	return slices.DeleteFunc(list, func(a mapping.Artifact) bool {
@@ -55,8 +55,8 @@ func filesOn(at *state.Fold, list []mapping.Artifact) []mapping.Artifact {
 	})
 }
 
-// statedFiles are the changes of values.files from one state to the next. A file that is kept elsewhere, and one that
-// cannot be an artifact, changes none.
+// statedFiles returns the changes of values.files between two states. It ignores files that are stored elsewhere and
+// those that cannot become artifacts.
 func statedFiles(threadID string, before, after *state.Fold) (c fileChanges) {
 	list, _ := rule.ChangedFiles(before, after)
 	for _, f := range list {
@@ -72,7 +72,7 @@ func statedFiles(threadID string, before, after *state.Fold) (c fileChanges) {
 	return c
 }
 
-// checkStated refuses values.files that no artifact can be made of, as they are in an input.
+// checkStated refuses values.files that cannot become artifacts, as in an input.
 func checkStated(u adapter.StateUpdate) error {
 	for _, values := range u.All() {
 		if files := rawjson.Get(values, state.KeyFiles); rawjson.Kind(files) == '{' {
@@ -84,7 +84,7 @@ func checkStated(u adapter.StateUpdate) error {
 	return nil
 }
 
-// graphsWorked reports whether an agent that has a state of its own knows the thread.
+// graphsWorked reports whether an agent with its own state knows the thread.
 func (u *attempt) graphsWorked(ctx context.Context) (bool, error) {
 	links, err := u.Store.Links.List(ctx, u.thread.ID)
 	for _, l := range links {

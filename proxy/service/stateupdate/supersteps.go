@@ -14,16 +14,16 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/artifact"
 )
 
-// Brought is the history that a new thread starts with.
+// Brought is the initial history of a new thread.
 type Brought struct {
 	Events []mapping.Event
 	Files  []artifact.FileWrite
-	Links  []mapping.Link // the agent that made the states
+	Links  []mapping.Link // the agent that created the states
 }
 
-// Supersteps returns the states that a new thread starts with and the files of the newest one, including those in
-// messages unless the thread's agent is a graph. A graph makes the states itself, so that runs continue where they
-// lead. If it cannot, the bridge makes them.
+// Supersteps returns the initial states of a new thread and the files of the newest one, including those in messages
+// unless the thread's agent is a graph. A graph creates the states itself, so that runs continue where they lead. If it
+// cannot, the bridge creates them.
 func (x *Updater) Supersteps(ctx context.Context, t mapping.Thread, agent string, list []adapter.Superstep) (made Brought, err error) {
 	if len(list) == 0 {
 		return made, nil
@@ -44,7 +44,7 @@ func (x *Updater) Supersteps(ctx context.Context, t mapping.Thread, agent string
 	return x.reduced(t.ID, agent, list)
 }
 
-// makeStates asks the agent to make the states of a thread. It returns none if the agent is not a graph that can.
+// makeStates lets the agent create the states of a thread. It returns none if the agent is not a graph that can do so.
 func (x *Updater) makeStates(ctx context.Context, threadID, name string, list []adapter.Superstep) (none mapping.Link, _ []adapter.State, _ error) {
 	agent, ok := x.Engine.Agent(name)
 	if !ok {
@@ -90,7 +90,7 @@ func (x *Updater) agentStates(threadID string, link mapping.Link, states []adapt
 	return made, nil
 }
 
-// reduced returns the states as the bridge makes them.
+// reduced returns the states as computed by the bridge.
 func (x *Updater) reduced(threadID, agent string, list []adapter.Superstep) (made Brought, err error) {
 	fold, err := state.NewFold(nil)
 	if err != nil {
@@ -120,7 +120,7 @@ func (x *Updater) reduced(threadID, agent string, list []adapter.Superstep) (mad
 	return made, err
 }
 
-// begin asks the thread's graph to make its first state, so that runs continue after the node.
+// begin lets the thread's graph create its first state, so that runs continue after the node.
 func (u *attempt) begin(ctx context.Context) (mapping.Checkpoint, error) {
 	if len(u.asked.Then) > 0 {
 		return u.reduce(ctx)
@@ -140,8 +140,8 @@ func (u *attempt) begin(ctx context.Context) (mapping.Checkpoint, error) {
 	return made, err
 }
 
-// checkSupersteps refuses a history that makes much more work than its length shows: each update takes some 40 bytes of
-// a request and becomes a checkpoint and an event, all in one transaction.
+// checkSupersteps refuses a history whose cost is out of proportion to its size: each update takes about 40 bytes of a
+// request and becomes a checkpoint and an event, all in one transaction.
 func (x *Updater) checkSupersteps(list []adapter.Superstep) error {
 	states, files := 0, 0
 	for _, super := range list {

@@ -28,7 +28,7 @@ func TestStateUpdateIsNotSentAfterTheLease(t *testing.T) {
 	k := &keeper{asked: func(ctx context.Context) error {
 		storetest.Exec(t, b.Path, `UPDATE processes SET until_us = 0`)
 		select {
-		case <-ctx.Done(): // at the next beat
+		case <-ctx.Done(): // at the next renewal
 		case <-time.After(time.Minute):
 		}
 		_, err := client.Once(context.WithoutCancel(ctx), &upstream.Call{Method: http.MethodPost})
@@ -41,13 +41,13 @@ func TestStateUpdateIsNotSentAfterTheLease(t *testing.T) {
 	}
 	_, err = b.UpdateState(t.Context(), thread, adds("one"))
 	if e := mapping.Classify(err); e.Code != store.CodeUpdateLost || e.Class != mapping.Unavailable || posts.Load() != 0 || k.told != 0 {
-		t.Errorf("%v; %d calls arrived, %d updates were taken", err, posts.Load(), k.told)
+		t.Errorf("%v; %d calls arrived, %d updates accepted", err, posts.Load(), k.told)
 	}
 	if after, err := b.GetState(t.Context(), thread, ""); err != nil || after.Checkpoint != before.Checkpoint {
 		t.Errorf("the state has moved on to %s, %v", after.Values, err)
 	}
 	k.asked = nil
 	if _, err := b.UpdateState(t.Context(), thread, adds("two")); err != nil || k.told != 1 {
-		t.Errorf("under the next lease: %v, %d updates were taken", err, k.told)
+		t.Errorf("under the next lease: %v, %d updates accepted", err, k.told)
 	}
 }

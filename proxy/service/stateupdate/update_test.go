@@ -17,11 +17,11 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// keeper is a thread/run agent that takes state updates and counts them.
+// keeper is a thread/run agent that accepts state updates and counts them.
 type keeper struct {
 	*servicetest.Agent
-	before func()                          // called when an update comes in
-	asked  func(ctx context.Context) error // instead of taking it
+	before func()                          // called when an update arrives
+	asked  func(ctx context.Context) error // called instead of accepting it
 
 	mu       sync.Mutex
 	messages []json.RawMessage
@@ -51,7 +51,7 @@ func (k *keeper) UpdateState(ctx context.Context, _ adapter.Copy, _ *adapter.For
 	return adapter.State{Values: state, Checkpoint: fmt.Sprint("up", k.told)}, err
 }
 
-// keeps puts an agent that takes state updates in the place of graph, and makes a thread whose state it has.
+// keeps replaces graph by an agent that accepts state updates, and creates a thread whose state it has.
 func (b *bench) keeps(t *testing.T, k *keeper, others ...*bench) (thread string) {
 	t.Helper()
 	k.Agent = b.Graph
@@ -87,8 +87,7 @@ func adds(words string) adapter.StateUpdate {
 	return adapter.StateUpdate{Values: json.RawMessage(fmt.Sprintf(`{"messages":[{"id":%q,"type":"human","content":%[1]q}]}`, words))}
 }
 
-// C6: state updates that come at once, over several bridges too, are each told to the agent once and stand in the state
-// once.
+// C6: concurrent state updates, even on several bridges, are each sent to the agent once and applied once.
 func TestStateUpdatesAtOnceAreToldOnce(t *testing.T) {
 	t.Parallel()
 	test := func(t *testing.T, all []*bench) {
@@ -107,7 +106,7 @@ func TestStateUpdatesAtOnceAreToldOnce(t *testing.T) {
 		}
 		wg.Wait()
 		if k.told != len(want) {
-			t.Errorf("the agent was told of %d updates, %d times", len(want), k.told)
+			t.Errorf("the agent received %d updates, %d times", len(want), k.told)
 		}
 		for i, b := range all {
 			st, err := b.GetState(t.Context(), thread, "")
@@ -116,7 +115,7 @@ func TestStateUpdatesAtOnceAreToldOnce(t *testing.T) {
 			}
 			for _, words := range want {
 				if n := strings.Count(string(st.Values), `"content":"`+words); n != 1 {
-					t.Errorf("bridge %d: %q stands in the state %d times", i, words, n)
+					t.Errorf("bridge %d: %q is in the state %d times", i, words, n)
 				}
 			}
 		}
@@ -125,8 +124,8 @@ func TestStateUpdatesAtOnceAreToldOnce(t *testing.T) {
 	t.Run("replicas", func(t *testing.T) { t.Parallel(); test(t, replicas(t, 2)) })
 }
 
-// C19: an update that is refused because a run is active is not told to the agent, and a run that is made while the
-// agent is told waits for the update and begins with it.
+// C19: an update that is refused because a run is active is not sent to the agent. A run created while the agent
+// receives an update waits for it and starts from its result.
 func TestStateUpdateAndRunDoNotMeet(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -155,7 +154,7 @@ func TestStateUpdateAndRunDoNotMeet(t *testing.T) {
 	<-begun
 	_, err = b.UpdateState(t.Context(), thread, adds("too late"))
 	if class(err) != mapping.Conflict || k.told != 1 {
-		t.Errorf("told %d times, %v", k.told, err)
+		t.Errorf("received %d times, %v", k.told, err)
 	}
 	close(release)
 	b.Wait(t, t.Context(), st.Run)
@@ -168,7 +167,7 @@ func TestStateUpdateAndRunDoNotMeet(t *testing.T) {
 	}
 }
 
-// A state update with a key that is sent twice at once is told to the agent once.
+// Two concurrent state updates with the same key reach the agent once.
 func TestKeyedWordsAtOnceAreToldOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -190,11 +189,11 @@ func TestKeyedWordsAtOnceAreToldOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if d := cmp.Diff([]string{ids[0], ids[0], ids[0], ids[0]}, ids); d != "" || k.told != 1 {
-		t.Errorf("told %d times, %s", k.told, d)
+		t.Errorf("received %d times, %s", k.told, d)
 	}
 }
 
-// An interaction that was said before is an error where what it made cannot be read.
+// A repeated interaction is an error if the object it created cannot be read.
 func TestAnInteractionThatCannotBeReadAgainIsAnError(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
@@ -221,8 +220,8 @@ func TestAnInteractionThatCannotBeReadAgainIsAnError(t *testing.T) {
 	}
 }
 
-// P B14: a list of values is reduced in order into one checkpoint, by the bridge and by an agent; what an agent refuses
-// in the middle leaves what came before.
+// P B14: a list of values is reduced in order into one checkpoint, by the bridge and by an agent. If an agent refuses a
+// value in the middle, the ones before remain.
 func TestAListOfValuesIsOneUpdate(t *testing.T) {
 	t.Parallel()
 	two := adds("one.")

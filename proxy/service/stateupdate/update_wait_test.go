@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// Updates that wait for another one are told when that is over, also where the agent refused it: the time would not do
-// for one look without a ring.
+// Updates that wait for another one are notified when it ends, even if the agent refused it: the time limit is too
+// short for polling.
 func TestStateUpdatesHearThatTheOneBeforeIsOver(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]error{
@@ -41,13 +41,13 @@ func TestStateUpdatesHearThatTheOneBeforeIsOver(t *testing.T) {
 			close(goOn)
 			wg.Wait()
 			if n := 1 + len(asked); n != cap(asked) {
-				t.Errorf("the agent was asked %d times for %d updates", n, cap(asked))
+				t.Errorf("the agent was called %d times for %d updates", n, cap(asked))
 			}
 		})
 	}
 }
 
-// othersAreRefused tries to hold a thread that is held, for so long that all others that try are refused as well.
+// othersAreRefused tries to hold a held thread long enough for all other attempts to be refused as well.
 func (b *bench) othersAreRefused(t *testing.T, thread string) {
 	t.Helper()
 	st, err := b.GetState(t.Context(), thread, "")

@@ -16,10 +16,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// headRetries bounds how often an update is tried that others overtake.
+// headRetries limits the attempts of an update that others overtake.
 const headRetries = 8
 
-// Updater changes the states of threads. Its fields must not change. Safe for concurrent use.
+// Updater changes the states of threads. Its fields must not be modified after first use. Safe for concurrent use.
 type Updater struct {
 	Engine *engine.Engine
 	Log    *eventlog.Log
@@ -27,25 +27,25 @@ type Updater struct {
 	Zap    *zap.Logger
 }
 
-// Note is what a request with a key is remembered to have made.
+// Note is what is remembered for a request with an idempotency key.
 type Note struct {
 	Key   store.IdempotencyKey
-	Makes string // "": the checkpoint
+	Makes string // "" means the checkpoint
 }
 
-// Update reduces values into a new checkpoint of the thread. It waits for an update that an agent is being told of, and
-// is tried again when another one overtakes it.
+// Update reduces values into a new checkpoint of the thread. It waits while another update is being sent to an agent,
+// and retries if another update overtakes it.
 func (x *Updater) Update(ctx context.Context, threadID string, u adapter.StateUpdate, n Note) (mapping.Checkpoint, error) {
 	return tried(ctx, x, threadID, u, func() (mapping.Checkpoint, error) { return x.try(ctx, threadID, u, n) })
 }
 
-// UpdateInner has the thread's agent change the state of a graph within its graph, and returns the checkpoint that it
-// made. It waits and is tried again as Update is.
+// UpdateInner lets the thread's agent change the state of an inner graph, and returns the checkpoint that the agent
+// created. It waits and retries like Update.
 func (x *Updater) UpdateInner(ctx context.Context, threadID string, at adapter.InnerPoint, u adapter.StateUpdate) (json.RawMessage, error) {
 	return tried(ctx, x, threadID, u, func() (json.RawMessage, error) { return x.tryInner(ctx, threadID, at, u) })
 }
 
-// tried carries out an update that another may overtake.
+// tried runs an update that others may overtake.
 func tried[T any](ctx context.Context, x *Updater, threadID string, u adapter.StateUpdate, once func() (T, error)) (none T, err error) {
 	if err := x.check(u); err != nil {
 		return none, err
@@ -68,11 +68,11 @@ func tried[T any](ctx context.Context, x *Updater, threadID string, u adapter.St
 	}
 }
 
-// check refuses an update of more than the limits allow.
+// check refuses an update that exceeds the limits.
 func (x *Updater) check(u adapter.StateUpdate) error {
 	files, messages, keys := 0, 0, 0
 	for _, values := range u.All() {
-		list, _ := rawjson.Lookup(values, "messages") // what cannot be read is refused with the values
+		list, _ := rawjson.Lookup(values, "messages") // unreadable messages are refused with the values
 		files, messages, keys = files+rule.CountFiles(values), messages+rawjson.CountElements(list), keys+rawjson.CountMembers(values)
 	}
 	if err := rule.CheckMessages(messages, x.Engine.Config().Limits.Messages); err != nil {
@@ -85,7 +85,7 @@ func (x *Updater) check(u adapter.StateUpdate) error {
 	return rule.CheckFileCount(files, x.Engine.Config().Limits.MaxFilesPerRequest)
 }
 
-// checkStatedFor is checkStated where the agent is no graph.
+// checkStatedFor is checkStated unless the agent is a graph.
 func (x *Updater) checkStatedFor(agent string, u adapter.StateUpdate) error {
 	if x.isGraph(agent) {
 		return nil
@@ -93,7 +93,7 @@ func (x *Updater) checkStatedFor(agent string, u adapter.StateUpdate) error {
 	return checkStated(u)
 }
 
-// isGraph reports whether an agent is known to have a state of its own.
+// isGraph reports whether an agent is known to have its own state.
 func (x *Updater) isGraph(name string) bool {
 	agent, ok := x.Engine.Agent(name)
 	if !ok {
@@ -103,7 +103,7 @@ func (x *Updater) isGraph(name string) bool {
 	return known && traits.Exposes.ReportsState()
 }
 
-// attached makes artifacts of the files in messages, or refuses them.
+// attached converts the files in messages to artifacts, or refuses them.
 func (x *Updater) attached(threadID string, said []json.RawMessage, after *state.Fold, list func() ([]mapping.Artifact, error)) ([]artifact.FileWrite, error) {
 	held, err := rule.CheckAttachments(said, int64(x.Engine.Config().Limits.Artifact))
 	if err != nil || held == 0 {
