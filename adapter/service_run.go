@@ -90,9 +90,10 @@ type RunRequest struct {
 	Multitask     mapping.Strategy // "": the default of the agent, else of the flavour
 	IfNotExists   string           // reject (default) | create
 	RunAfter      time.Duration
-	Temporary     bool // the thread is made for this run and goes some time after it (stateless runs)
-	DeleteAfter   bool // it goes soon after the run: on_completion: delete
-	Webhook       string
+	Temporary     bool           // the thread is made for this run and goes some time after it (stateless runs)
+	DeleteAfter   bool           // it goes soon after the run: on_completion: delete
+	Webhook       string         // a URL that is told the end of the run
+	Hooks         []mapping.Hook `json:",omitempty"` // added to the run's task (Tasks.CreateHook)
 	CheckpointID  string
 	// InterruptBefore and After are node names, or "*".
 	InterruptBefore []string

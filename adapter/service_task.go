@@ -31,6 +31,16 @@ type Tasks interface {
 	ListTasks(ctx context.Context, ref TaskRef, p Page) (tasks iter.Seq2[mapping.Task, error], total int, err error)
 	CancelTask(ctx context.Context, ref TaskRef) (mapping.Task, error)
 
+	// CreateHook adds a hook to a task, or replaces the one of the same ID. A hook without an ID gets one. What the hooks
+	// of a task are told is written together with the change of its status and delivered like webhooks of runs, in order
+	// for each hook. Hooks are returned without Token and Credentials. They go with their task.
+	CreateHook(ctx context.Context, ref TaskRef, h mapping.Hook) (mapping.Hook, error)
+	GetHook(ctx context.Context, ref TaskRef, id string) (mapping.Hook, error)
+	// ListHooks returns the hooks of a task in the order of their IDs.
+	ListHooks(ctx context.Context, ref TaskRef) ([]mapping.Hook, error)
+	// DeleteHook removes a hook, if it is there. It is not told what is still to be delivered.
+	DeleteHook(ctx context.Context, ref TaskRef, id string) error
+
 	// ExecuteStep executes, or waits for, the next step of a task.
 	ExecuteStep(ctx context.Context, ref TaskRef, r StepRequest) (Handout, error)
 	// ListSteps returns released steps as completed and the held one as running.

@@ -196,6 +196,8 @@ type Task struct {
 	AdditionalInput json.RawMessage // an object, never nil
 	HandOuts        int             // how many steps were handed out; counted before an answer leaves, and not any more where it could not be written
 	Topic           bool            // made through the topic face
+	Status          TaskStatus
+	StatusAt        time.Time // of the newest change of Status
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
 	Artifacts       []Artifact // where asked for

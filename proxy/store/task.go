@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -46,11 +47,12 @@ func insertTask(t *sqldb.Tx, p mapping.Principal, thread int64, threadID string,
 		k.CreatedAt = sqldb.TimeOf(t.Now)
 	}
 	k.CreatedAt = k.CreatedAt.UTC().Truncate(time.Microsecond)
+	k.Status, k.StatusAt = cmp.Or(k.Status, mapping.TaskSubmitted), sqldb.TimeOf(t.Now)
 	k.UpdatedAt, k.AdditionalInput = sqldb.TimeOf(t.Now), objectOrEmpty(k.AdditionalInput)
-	key, err = t.Insert(`INSERT INTO tasks (tenant, task_id, owner, thread, agent, has_input, input, additional, topic, cursor_n, reserved_n, reserved_until_us, created_us, updated_us)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0, $11, $12)`,
+	key, err = t.Insert(`INSERT INTO tasks (tenant, task_id, owner, thread, agent, has_input, input, additional, topic, cursor_n, reserved_n, reserved_until_us, status, status_us, created_us, updated_us)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0, $11, $12, $13, $14)`,
 		k.Tenant, k.ID, k.Owner, thread, k.Agent, sqldb.Number(k.HasInput), sealedText(t, k.Input, colTaskInput, k.Tenant, k.ID), t.Sealed(k.AdditionalInput, colTaskAdditional, k.Tenant, k.ID), sqldb.Number(k.Topic), k.HandOuts,
-		sqldb.Micros(k.CreatedAt), sqldb.Micros(k.UpdatedAt))
+		string(k.Status), t.Now, sqldb.Micros(k.CreatedAt), sqldb.Micros(k.UpdatedAt))
 	if sqldb.Duplicate(err) {
 		err = mapping.Errorf(mapping.Conflict, "task_exists", "There is a task %q already.", k.ID)
 	}
@@ -73,10 +75,10 @@ func findTask(t *sqldb.Tx, sc tables.Scope, id string) (taskRow, error) {
 	return row, noTask(err, id)
 }
 
-const taskColumns = `k.task_id, k.id, k.thread, k.tenant, k.owner, h.thread_id, k.agent, k.has_input, k.input, k.additional, k.topic, k.cursor_n, k.created_us, k.updated_us
+const taskColumns = `k.task_id, k.id, k.thread, k.tenant, k.owner, h.thread_id, k.agent, k.has_input, k.input, k.additional, k.topic, k.cursor_n, k.status, k.status_us, k.created_us, k.updated_us
  FROM tasks k JOIN threads h ON h.id = k.thread`
 
-const taskWidth = 14
+const taskWidth = 16
 
 // taskRow is a task with its key and its thread's.
 type taskRow struct {
@@ -95,11 +97,12 @@ func readTask(t *sqldb.Tx, where string, args ...any) (row taskRow, err error) {
 
 func (r *taskRow) scan(scan func(...any) error) error {
 	var input []byte
-	var created, updated int64
+	var changed, created, updated int64
 	err := scan(&r.ID, &r.key, &r.thread, &r.Tenant, &r.Owner, &r.ThreadID, &r.Agent, &r.HasInput,
 		sqldb.Unsealed(&input, colTaskInput, &r.Tenant, &r.ID), sqldb.Unsealed(rawOf(&r.AdditionalInput), colTaskAdditional, &r.Tenant, &r.ID),
-		&r.Topic, &r.HandOuts, &created, &updated)
+		&r.Topic, &r.HandOuts, (*string)(&r.Status), &changed, &created, &updated)
 	r.Input, r.size = string(input), len(input)+len(r.AdditionalInput)
+	r.StatusAt = sqldb.TimeOf(changed)
 	r.CreatedAt, r.UpdatedAt = sqldb.TimeOf(created), sqldb.TimeOf(updated)
 	return err
 }

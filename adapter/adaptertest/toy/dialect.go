@@ -6,16 +6,19 @@
 // Its protocol has two routes. GET /toy answers "toy". POST /toy/say takes words as text; the header Toy-Talk names the
 // conversation they belong to, none a new one, and Toy-Once the request: one that was made before is answered as
 // before, and nothing is done again. Toy-Task names a task that has not ended, to which the words are added. Toy-Hook is
-// a URL that is told the end of the run: its talk, a blank and its status. The answer has the headers Toy-Talk and
+// a URL that is told the end of the run: its talk, a blank and its status. Toy-Notify adds a hook to the task and may be
+// repeated: an id, a URL, a token and the statuses that the URL is told, between blanks. The answer has the headers Toy-Talk and
 // Toy-Task and a line for each output of the task as it is made, a JSON string after "- ", then a
 // line "." or, when it went wrong, a JSON string after "! ".
 //
-// A server of several toys also has two routes for each of them. POST /toys/{agent}/say is /toy/say for that one. GET
-// /toys/{agent}/card answers its name, and needs no key.
+// A server of several toys also has routes for each of them. POST /toys/{agent}/say is /toy/say for that one. GET
+// /toys/{agent}/card answers its name, and needs no key. /toys/{agent}/hooks/{task} are the hooks of a task: GET answers
+// a line for each, POST adds one, written as Toy-Notify, and DELETE …/{hook} removes one.
 package toy
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -32,6 +35,8 @@ const (
 	onceHeader = "Toy-Once"
 	taskHeader = "Toy-Task"
 	hookHeader = "Toy-Hook"
+
+	notifyHeader = "Toy-Notify"
 )
 
 // Dialect returns both sides of the toy. It leaves out Aliases, as nobody types another name. Of the face it leaves out
@@ -46,11 +51,11 @@ func Dialect() adapter.Dialect {
 		Mount:       mount,
 		Effect:      effect,
 		Refusal:     func(e *mapping.Error) any { return map[string]string{"toy": e.Message} },
-		Fields:      append(mapping.Fields(say, mapping.CapWords, "words"), mapping.BridgedFields(say, "talk", "once", "task", "hook")...),
+		Fields:      append(mapping.Fields(say, mapping.CapWords, "words"), mapping.BridgedFields(say, "talk", "once", "task", "hook", "notify")...),
 		Documents:   documents(),
 		Speaks:      "words (the toy)",
 		Flavours:    []adapter.Flavour{{Name: flavour, Request: say, Strategy: mapping.StrategyEnqueue}},
-		Webhook:     webhook,
+		Hook:        hook,
 		Snippets:    code,
 		Clients:     "Toy",
 		Observe:     observe,
@@ -61,9 +66,14 @@ func Dialect() adapter.Dialect {
 	}
 }
 
-// webhook is the body that a Toy-Hook is told.
-func webhook(run mapping.Run, out mapping.Outcome, _ json.RawMessage) ([]byte, error) {
-	return json.Marshal(run.ThreadID + " " + string(out.Status))
+// hook writes what a Toy-Hook is told of a run and a Toy-Notify of a task.
+func hook(n adapter.HookNotice) (adapter.HookPost, error) {
+	if n.Hook.ID == "" {
+		body, err := json.Marshal(n.Run.ThreadID + " " + string(n.Outcome.Status))
+		return adapter.HookPost{Body: body}, err
+	}
+	said := fmt.Sprintf("%s %s %s\n", n.Hook.ID, n.Run.TaskID, n.Status)
+	return adapter.HookPost{Header: map[string]string{"Content-Type": "text/plain", "Toy-Token": n.Hook.Token}, Body: []byte(said)}, nil
 }
 
 // capabilities: the toy takes words, among which the bridge writes what else it tells an opaque agent. What is not

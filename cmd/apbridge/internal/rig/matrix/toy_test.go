@@ -157,6 +157,77 @@ func TestFurtherDialectWritesItsWebhooks(t *testing.T) {
 	}
 }
 
+// TestHooksOfATask checks that the hooks of a task are told their statuses in the toy's words, in order, and that one is
+// added, listed without its token and removed while the task waits.
+func TestHooksOfATask(t *testing.T) {
+	t.Parallel()
+	told := make(chan string, 16)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		told <- r.URL.Path + " " + r.Header.Get("Toy-Token") + " " + string(body)
+	}))
+	t.Cleanup(receiver.Close)
+	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, &toy.Agent{Says: []string{"Friday it is."}, Asks: "Which day?"}).URL)})
+	cfg.Webhooks.AllowPrivateNetworks = true
+	b := rig.StartSpeaking(t, cfg, withToy())
+	asked := b.Do("POST", "/toy/say", "book it", "Toy-Notify", "all "+receiver.URL+"/all s1 submitted working asking done", "Toy-Hook", receiver.URL+"/end").Want(t, 200, "?\n")
+	task, talk := asked.Header.Get("Toy-Task"), asked.Header.Get("Toy-Talk")
+	hooks := "/toys/agent/hooks/" + task
+	b.Do("POST", hooks, "asks "+receiver.URL+"/asks s2 asking").OK()
+	b.Do("POST", hooks, "gone "+receiver.URL+"/gone s3 done").OK()
+	b.Get(hooks).Want(t, 200, "all "+receiver.URL+"/all  [submitted working asking done]\nasks "+receiver.URL+"/asks  [asking]\ngone ")
+	for range 2 {
+		b.Do("DELETE", hooks+"/gone", "").OK()
+	}
+	b.Do("POST", hooks, "x "+receiver.URL+" s never").Want(t, 422, "No task has the status")
+	b.Do("POST", hooks, "x ftp://x s done").Want(t, 422, "webhook must be an http or https URL")
+	b.Do("POST", "/toys/agent/hooks/unknown", "x "+receiver.URL+" s done").Want(t, 404, "no task")
+	b.Do("POST", "/toy/say", "Friday", "Toy-Task", task).Want(t, 200, ".\n")
+	got := map[string][]string{}
+	for range 5 {
+		select {
+		case line := <-told:
+			path, rest, _ := strings.Cut(line, " ")
+			got[path] = append(got[path], rest)
+		case <-time.After(time.Minute):
+			t.Fatalf("the hooks were only told %v", got)
+		}
+	}
+	say := func(status string) string { return "s1 all " + task + " " + status + "\n" }
+	want := map[string][]string{"/all": {say("working"), say("asking"), say("working"), say("done")}, "/end": {` "` + talk + ` interrupted"`}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what the hooks were told (-want +got):\n%s", diff)
+	}
+}
+
+// TestHookIsToldOfAQuestion checks that a hook that names only that status is told when the task asks, and nothing else.
+func TestHookIsToldOfAQuestion(t *testing.T) {
+	t.Parallel()
+	told := make(chan string, 16)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		told <- string(body)
+	}))
+	t.Cleanup(receiver.Close)
+	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, &toy.Agent{Says: []string{"Friday it is."}, Asks: "Which day?"}).URL)})
+	cfg.Webhooks.AllowPrivateNetworks = true
+	b := rig.StartSpeaking(t, cfg, withToy())
+	task := b.Do("POST", "/toy/say", "book it", "Toy-Notify", "one "+receiver.URL+" s asking").Want(t, 200, "?\n").Header.Get("Toy-Task")
+	b.Do("POST", "/toy/say", "Friday", "Toy-Task", task, "Toy-Notify", "two "+receiver.URL+" s done").Want(t, 200, ".\n")
+	got := map[string]bool{}
+	for range 2 {
+		select {
+		case line := <-told:
+			got[line] = true
+		case <-time.After(time.Minute):
+			t.Fatalf("the hooks were only told %v", got)
+		}
+	}
+	if !got["one "+task+" asking\n"] || !got["two "+task+" done\n"] {
+		t.Errorf("the hooks were told %v", got)
+	}
+}
+
 // TestFurtherDialectAddsRows to the loss table, and changes none.
 func TestFurtherDialectAddsRows(t *testing.T) {
 	t.Parallel()

@@ -43,6 +43,8 @@ CREATE TABLE thread_seq (
   prev_base BIGINT NOT NULL
 );
 
+-- status is that in which the newest run leaves the task, status_us the time of its newest change. hooks is the number of
+-- rows in hooks.
 CREATE TABLE tasks (
   id                INTEGER PRIMARY KEY,
   tenant            TEXT NOT NULL,
@@ -57,12 +59,29 @@ CREATE TABLE tasks (
   cursor_n          INTEGER NOT NULL,
   reserved_n        INTEGER NOT NULL,
   reserved_until_us BIGINT NOT NULL,
+  hooks             INTEGER NOT NULL DEFAULT 0,
+  status            TEXT NOT NULL,
+  status_us         BIGINT NOT NULL,
   created_us        BIGINT NOT NULL,
   updated_us        BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX tasks_name ON tasks (tenant, task_id);
 CREATE INDEX tasks_agent ON tasks (tenant, agent, id);
 CREATE INDEX tasks_thread ON tasks (thread, id);
+CREATE INDEX tasks_status ON tasks (tenant, agent, status_us, id);
+
+-- URLs that are told about changes of a task's status. fires has the statuses, each between spaces. secret is what the
+-- receiver knows the caller by, as JSON.
+CREATE TABLE hooks (
+  task       BIGINT NOT NULL,
+  hook_id    TEXT NOT NULL,
+  flavour    TEXT NOT NULL,
+  url        TEXT NOT NULL,
+  secret     BLOB NOT NULL,
+  fires      TEXT NOT NULL,
+  created_us BIGINT NOT NULL,
+  PRIMARY KEY (task, hook_id)
+);
 
 CREATE TABLE requests (
   task       BIGINT NOT NULL,
@@ -185,14 +204,20 @@ CREATE TABLE processes (
   until_us BIGINT NOT NULL
 );
 
--- thread_owner is the owner of the run's thread, whose state a webhook contains. A row outlives its run.
+-- hook is the hook that is told, and status the one of the task task_id that it is told; all are '' for the webhook of a
+-- run. The deliveries of a hook are made in the order of their rows. thread_owner is the owner of the run's thread, whose
+-- state a webhook contains. A row outlives its run and its hook.
 CREATE TABLE outbox (
   id           INTEGER PRIMARY KEY,
   tenant       TEXT NOT NULL,
   owner        TEXT NOT NULL DEFAULT '',
   thread_owner TEXT NOT NULL DEFAULT '',
   run_id       TEXT NOT NULL,
+  task_id      TEXT NOT NULL DEFAULT '',
+  hook         TEXT NOT NULL DEFAULT '',
+  status       TEXT NOT NULL DEFAULT '',
   url          TEXT NOT NULL,
+  headers      BLOB,
   body         BLOB NOT NULL,
   attempts     INTEGER NOT NULL,
   error        TEXT NOT NULL,
@@ -202,6 +227,7 @@ CREATE TABLE outbox (
 );
 CREATE INDEX outbox_due ON outbox (due_us) WHERE done_us = 0;
 CREATE INDEX outbox_done ON outbox (done_us) WHERE done_us > 0;
+CREATE INDEX outbox_hook ON outbox (task_id, hook, id) WHERE done_us = 0 AND hook <> '';
 CREATE INDEX outbox_run ON outbox (tenant, run_id);
 
 CREATE TABLE idempotency (
