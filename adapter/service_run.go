@@ -64,6 +64,9 @@ type Cursor struct {
 // RunRequest is a request for a run in any dialect.
 type RunRequest struct {
 	ThreadID string // "": that of TaskID, else a stateless run on a thread of its own
+	// ThreadName is a name of the client's for the thread, in place of ThreadID: 1 to 255 characters. The run is on the
+	// caller's thread of this name for the agent, which is made if it is not there.
+	ThreadName string `json:",omitempty"`
 	// TaskID is the task that the run continues or whose question it answers. The run waits for the task's other runs as
 	// Multitask says. A task that has ended, or is on another thread or of another agent, is refused. "": an answer
 	// belongs to the task that asked, any other run begins a task.

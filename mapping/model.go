@@ -52,6 +52,9 @@ type Thread struct {
 	Expires              time.Time     // zero: never
 	TTL                  time.Duration // that Expires was set by; 0: none, or it is not known; or OfOneRun
 	KeepLatest           bool          // when it expires its older states go, and the thread stays
+	// Name is a name that a client gave the thread for runs of the agent NamedFor; "": none. The threads of an owner have
+	// different names for an agent.
+	Name, NamedFor string
 }
 
 // OfOneRun is the TTL of a thread that was made for a stateless run. No list has it.
@@ -190,6 +193,7 @@ type Task struct {
 	Tenant, Owner   string
 	ID              string
 	ThreadID        string
+	ThreadName      string // Thread.Name
 	Agent           string
 	Input           string
 	HasInput        bool            // false: the client sent null or nothing

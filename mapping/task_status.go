@@ -1,5 +1,7 @@
 package mapping
 
+import "time"
+
 // TaskStatus is the status of a task: that in which its newest run leaves it.
 type TaskStatus string
 
@@ -34,4 +36,10 @@ func (o Outcome) Task() TaskStatus {
 	default:
 		return TaskFailed
 	}
+}
+
+// TaskMark is the place of a task in a list by the times of their statuses. It outlives the task.
+type TaskMark struct {
+	StatusAt time.Time
+	ID       string
 }

@@ -30,6 +30,9 @@ const (
 // CodeThreadThere refuses a new thread whose id is taken.
 const CodeThreadThere = "thread_exists"
 
+// CodeNameTaken refuses a new thread whose name is taken.
+const CodeNameTaken = "thread_name_taken"
+
 // CodeHeadMoved refuses an update of a state that is not the thread's newest any more.
 const CodeHeadMoved = "head_moved"
 

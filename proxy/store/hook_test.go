@@ -197,6 +197,59 @@ func TestHooksOfATask(t *testing.T) {
 	})
 }
 
+// TestTasksByStatus checks that tasks are listed by the time of their status, in pages that do not depend on changes
+// before them.
+func TestTasksByStatus(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b, clock := clocked(t, open)
+		begun := clock.at
+		var made []*store.CreateRunResult
+		for range 5 {
+			made = append(made, b.create(newThreadRun()))
+		}
+		for i, k := range []int{3, 0, 2} { // the others change at the same time
+			clock.at = begun.Add(time.Duration(i+1) * time.Second)
+			b.outcome(made[k], []mapping.Outcome{{Status: mapping.RunSuccess}, asks, {Status: mapping.RunSuccess}}[i])
+		}
+		list := func(q store.TaskQuery, total int) (ids []string, last mapping.TaskMark) {
+			t.Helper()
+			q.Agent, q.ByStatus = "echo", true
+			tasks, n, err := b.Tasks.List(b.ctx, q)
+			b.ok(err)
+			if n != total {
+				t.Errorf("%+v: a total of %d, want %d", q, n, total)
+			}
+			for _, k := range tasks {
+				ids, last = append(ids, k.ID), mapping.TaskMark{StatusAt: k.StatusAt, ID: k.ID}
+			}
+			return ids, last
+		}
+		id := func(k int) string { return made[k].Run.TaskID }
+		want := []string{id(2), id(0), id(3), id(4), id(1)}
+		all, _ := list(store.TaskQuery{}, 5)
+		if diff := cmp.Diff(want, all); diff != "" {
+			t.Errorf("all (-want +got):\n%s", diff)
+		}
+		var pages []string
+		for q := (store.TaskQuery{Limit: 2}); ; {
+			ids, last := list(q, 5)
+			if len(ids) == 0 {
+				break
+			}
+			pages, q.After = append(pages, ids...), last
+		}
+		if diff := cmp.Diff(want, pages); diff != "" {
+			t.Errorf("in pages (-want +got):\n%s", diff)
+		}
+		done, _ := list(store.TaskQuery{Status: []mapping.TaskStatus{mapping.TaskDone, mapping.TaskFailed}}, 2)
+		since, _ := list(store.TaskQuery{Since: begun.Add(2 * time.Second)}, 2)
+		if diff := cmp.Diff([][]string{{id(2), id(3)}, {id(2), id(0)}}, [][]string{done, since}); diff != "" {
+			t.Errorf("done, and since (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // TestTaskStatus checks that a task has the status of its newest run, also after that was deleted, and the time of the
 // change.
 func TestTaskStatus(t *testing.T) {

@@ -75,10 +75,10 @@ func findTask(t *sqldb.Tx, sc tables.Scope, id string) (taskRow, error) {
 	return row, noTask(err, id)
 }
 
-const taskColumns = `k.task_id, k.id, k.thread, k.tenant, k.owner, h.thread_id, k.agent, k.has_input, k.input, k.additional, k.topic, k.cursor_n, k.status, k.status_us, k.created_us, k.updated_us
+const taskColumns = `k.task_id, k.id, k.thread, k.tenant, k.owner, h.thread_id, h.name, k.agent, k.has_input, k.input, k.additional, k.topic, k.cursor_n, k.status, k.status_us, k.created_us, k.updated_us
  FROM tasks k JOIN threads h ON h.id = k.thread`
 
-const taskWidth = 16
+const taskWidth = 17
 
 // taskRow is a task with its key and its thread's.
 type taskRow struct {
@@ -98,7 +98,7 @@ func readTask(t *sqldb.Tx, where string, args ...any) (row taskRow, err error) {
 func (r *taskRow) scan(scan func(...any) error) error {
 	var input []byte
 	var changed, created, updated int64
-	err := scan(&r.ID, &r.key, &r.thread, &r.Tenant, &r.Owner, &r.ThreadID, &r.Agent, &r.HasInput,
+	err := scan(&r.ID, &r.key, &r.thread, &r.Tenant, &r.Owner, &r.ThreadID, &r.ThreadName, &r.Agent, &r.HasInput,
 		sqldb.Unsealed(&input, colTaskInput, &r.Tenant, &r.ID), sqldb.Unsealed(rawOf(&r.AdditionalInput), colTaskAdditional, &r.Tenant, &r.ID),
 		&r.Topic, &r.HandOuts, (*string)(&r.Status), &changed, &created, &updated)
 	r.Input, r.size = string(input), len(input)+len(r.AdditionalInput)
@@ -110,10 +110,14 @@ func (r *taskRow) scan(scan func(...any) error) error {
 // TaskQuery selects tasks; empty fields select all.
 type TaskQuery struct {
 	Agent, ThreadID string
+	Status          []mapping.TaskStatus // one of these
+	Since           time.Time            // the status changed then or later
+	ByStatus        bool                 // sorted by the time of the status, newest first
+	After           mapping.TaskMark     // with ByStatus: tasks that come after this one
 	Limit, Offset   int
 }
 
-// List returns tasks, oldest first. Limit 0: all.
+// List returns tasks, oldest first, unless the query says otherwise. The total does not depend on After. Limit 0: all.
 func (s *Tasks) List(ctx context.Context, q TaskQuery) (list []mapping.Task, total int, err error) {
 	found, total, err := s.find(ctx, q, wholeList)
 	return found.Rows, total, err
@@ -141,8 +145,8 @@ func (s *Tasks) find(ctx context.Context, q TaskQuery, room int) (found longList
 		if err := t.Get(`SELECT count(*) FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, sqldb.Out{&total}); err != nil {
 			return err
 		}
-		text := `SELECT ` + taskColumns + ` WHERE ` + where + ` ORDER BY k.id ` + limitOffset(len(args)+1)
-		return t.Each(text, append(args[:len(args):len(args)], sqldb.LimitOf(q.Limit), q.Offset), func(scan func(...any) error) (err error) {
+		text, args := taskPage(where, args, q)
+		return t.Each(text, args, func(scan func(...any) error) (err error) {
 			var row taskRow
 			if found.Full() {
 				err = firstColumns(scan, taskWidth, &row.ID)
@@ -156,6 +160,21 @@ func (s *Tasks) find(ctx context.Context, q TaskQuery, room int) (found longList
 	return found, total, err
 }
 
+// taskPage returns the query for a page of the tasks that a filter selects.
+func taskPage(where string, args sqldb.In, q TaskQuery) (string, sqldb.In) {
+	args = args[:len(args):len(args)]
+	order := ` ORDER BY k.id `
+	if q.ByStatus {
+		order = ` ORDER BY k.status_us DESC, k.task_id DESC `
+	}
+	if at := q.After; at.ID != "" {
+		args = append(args, sqldb.Micros(at.StatusAt), at.ID)
+		changed, id := sqldb.Params(len(args)-1, 1), sqldb.Params(len(args), 1)
+		where += ` AND k.status_us <= ` + changed + ` AND (k.status_us < ` + changed + ` OR k.task_id < ` + id + `)`
+	}
+	return `SELECT ` + taskColumns + ` WHERE ` + where + order + limitOffset(len(args)+1), append(args, sqldb.LimitOf(q.Limit), q.Offset)
+}
+
 func taskFilter(sc tables.Scope, q TaskQuery) (where string, args sqldb.In) {
 	where, args = sc.Narrow(`k.tenant = $1`, sc.Tenant)
 	if q.Agent != "" {
@@ -165,6 +184,17 @@ func taskFilter(sc tables.Scope, q TaskQuery) (where string, args sqldb.In) {
 	if q.ThreadID != "" {
 		args = append(args, q.ThreadID)
 		where += ` AND k.thread = (SELECT id FROM threads WHERE tenant = $1 AND thread_id = ` + sqldb.Params(len(args), 1) + `)`
+	}
+	if !q.Since.IsZero() {
+		args = append(args, sqldb.Micros(q.Since))
+		where += ` AND k.status_us >= ` + sqldb.Params(len(args), 1)
+	}
+	if len(q.Status) > 0 {
+		from := len(args) + 1
+		for _, status := range q.Status {
+			args = append(args, string(status))
+		}
+		where += ` AND k.status IN (` + sqldb.Params(from, len(q.Status)) + `)`
 	}
 	return where, args
 }

@@ -4,7 +4,8 @@
 // Dialect says why the others are left out.
 //
 // Its protocol has two routes. GET /toy answers "toy". POST /toy/say takes words as text; the header Toy-Talk names the
-// conversation they belong to, none a new one, and Toy-Once the request: one that was made before is answered as
+// conversation they belong to, none a new one, Toy-Name a
+// conversation by a name of the client's own, and Toy-Once the request: one that was made before is answered as
 // before, and nothing is done again. Toy-Task names a task that has not ended, to which the words are added. Toy-Hook is
 // a URL that is told the end of the run: its talk, a blank and its status. Toy-Notify adds a hook to the task and may be
 // repeated: an id, a URL, a token and the statuses that the URL is told, between blanks. The answer has the headers Toy-Talk and
@@ -32,6 +33,7 @@ const (
 
 const (
 	talkHeader = "Toy-Talk"
+	nameHeader = "Toy-Name"
 	onceHeader = "Toy-Once"
 	taskHeader = "Toy-Task"
 	hookHeader = "Toy-Hook"
@@ -51,7 +53,7 @@ func Dialect() adapter.Dialect {
 		Mount:       mount,
 		Effect:      effect,
 		Refusal:     func(e *mapping.Error) any { return map[string]string{"toy": e.Message} },
-		Fields:      append(mapping.Fields(say, mapping.CapWords, "words"), mapping.BridgedFields(say, "talk", "once", "task", "hook", "notify")...),
+		Fields:      append(mapping.Fields(say, mapping.CapWords, "words"), mapping.BridgedFields(say, "talk", "name", "once", "task", "hook", "notify")...),
 		Documents:   documents(),
 		Speaks:      "words (the toy)",
 		Flavours:    []adapter.Flavour{{Name: flavour, Request: say, Strategy: mapping.StrategyEnqueue}},

@@ -63,7 +63,7 @@ func effect(method, template string) (adapter.Effect, bool) {
 
 // say makes a run of what was said, and answers with its steps.
 func (s *face) say(w http.ResponseWriter, r *http.Request) {
-	for _, name := range []string{talkHeader, onceHeader, taskHeader} {
+	for _, name := range []string{talkHeader, nameHeader, onceHeader, taskHeader} {
 		if !mapping.IsText(r.Header.Get(name)) {
 			refuse(w, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s must be UTF-8.", name))
 			return
@@ -154,7 +154,7 @@ func (s *face) deleteHook(w http.ResponseWriter, r *http.Request) {
 func newRun(agent string, h http.Header, words string) adapter.RunRequest {
 	input, _ := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": words}}})
 	return adapter.RunRequest{
-		ThreadID: h.Get(talkHeader), TaskID: h.Get(taskHeader), Agent: agent, IfNotExists: "create", Flavour: flavour, Fields: []string{"words"},
+		ThreadID: h.Get(talkHeader), ThreadName: h.Get(nameHeader), TaskID: h.Get(taskHeader), Agent: agent, IfNotExists: "create", Flavour: flavour, Fields: []string{"words"},
 		Input: input, Kwargs: rule.RequestOf(input), HasInput: true, InputAnswers: h.Get(taskHeader) != "", IdempotencyKey: h.Get(onceHeader), Webhook: h.Get(hookHeader),
 	}
 }

@@ -34,7 +34,7 @@ const (
 
 // tables are those of an export, in its order. TestEveryColumnIsExported holds them to the migrations.
 var tables = []table{
-	keyed("threads", "#id tenant thread_id owner status *metadata *config *interrupts #created_us #updated_us #expires_us agents #keep_latest #ttl_us"),
+	keyed("threads", "#id tenant thread_id owner status *metadata *config *interrupts #created_us #updated_us #expires_us agents #keep_latest #ttl_us name named_for"),
 	listed("thread_seq", "thread", "#thread #seq head prev_head #line #base #prev_base"),
 	keyed("tasks", "#id tenant task_id owner #thread agent #has_input *input *additional #topic #cursor_n #reserved_n #reserved_until_us #hooks status #status_us #created_us #updated_us"),
 	listed("hooks", "task, hook_id", "#task hook_id flavour url *secret fires #created_us"),

@@ -157,6 +157,39 @@ func TestFurtherDialectWritesItsWebhooks(t *testing.T) {
 	}
 }
 
+// TestThreadsNamedByClients checks that the same name of a caller for an agent means the same thread, also for requests
+// at once.
+func TestThreadsNamedByClients(t *testing.T) {
+	t.Parallel()
+	agents := map[string]config.Agent{}
+	for _, name := range []string{"agent", "other"} {
+		agents[name] = rig.AgentAt(adaptertest.Serve(t, &toy.Agent{Says: []string{"one"}}).URL)
+	}
+	cfg := rig.ConfigFor(t, agents)
+	const alice, bob = "a-key-of-alice-which-is-long", "a-key-of-bob-which-is-long-too"
+	cfg.Auth.Keys = []config.Key{{ID: "alice", Key: alice}, {ID: "bob", Key: bob}}
+	b := rig.StartSpeaking(t, cfg, withToy())
+	talks := make(chan string, 4)
+	for range cap(talks) {
+		go func() {
+			talks <- b.Do("POST", "/toys/agent/say", "hi", "Toy-Name", "my trip/é", "X-Api-Key", alice).Header.Get("Toy-Talk")
+		}()
+	}
+	talk := <-talks
+	for range cap(talks) - 1 {
+		if other := <-talks; other != talk || talk == "" {
+			t.Errorf("one name means the threads %q and %q", talk, other)
+		}
+	}
+	for _, c := range []struct{ agent, key, name string }{{"other", alice, "my trip/é"}, {"agent", bob, "my trip/é"}, {"agent", alice, "my trip"}} {
+		if got := b.Do("POST", "/toys/"+c.agent+"/say", "hi", "Toy-Name", c.name, "X-Api-Key", c.key).OK().Header.Get("Toy-Talk"); got == talk || got == "" {
+			t.Errorf("%v is on thread %q", c, got)
+		}
+	}
+	b.Do("POST", "/toys/agent/say", "hi", "Toy-Name", strings.Repeat("x", 256), "X-Api-Key", alice).Want(t, 422, "1 to 255")
+	b.Do("POST", "/toys/agent/say", "hi", "Toy-Name", "x", "Toy-Talk", talk, "X-Api-Key", alice).Want(t, 422, "not by both")
+}
+
 // TestHooksOfATask checks that the hooks of a task are told their statuses in the toy's words, in order, and that one is
 // added, listed without its token and removed while the task waits.
 func TestHooksOfATask(t *testing.T) {

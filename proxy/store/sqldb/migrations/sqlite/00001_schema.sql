@@ -10,7 +10,8 @@
 -- agents names each agent that a run or task of the thread was made for, as /name/, in any order. A key of auth.keys
 -- with agents sees the threads whose agents it may all use. Names stay when their runs are deleted, since the state may
 -- still hold what they said. keep_latest is 1 if the thread stays when its time is over and loses its older states.
--- ttl_us is the time to live that expires_us was computed from, or 0 if it is unknown.
+-- ttl_us is the time to live that expires_us was computed from, or 0 if it is unknown. name is a name that the client
+-- gave the thread for runs of the agent named_for, or ''.
 CREATE TABLE threads (
   id          INTEGER PRIMARY KEY,
   tenant      TEXT NOT NULL,
@@ -23,11 +24,14 @@ CREATE TABLE threads (
   agents      TEXT NOT NULL DEFAULT '',
   keep_latest INTEGER NOT NULL DEFAULT 0,
   ttl_us      BIGINT NOT NULL DEFAULT 0,
+  name        TEXT NOT NULL DEFAULT '',
+  named_for   TEXT NOT NULL DEFAULT '',
   created_us  BIGINT NOT NULL,
   updated_us  BIGINT NOT NULL,
   expires_us  BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX threads_name ON threads (tenant, thread_id);
+CREATE UNIQUE INDEX threads_named ON threads (tenant, owner, named_for, name) WHERE name <> '';
 CREATE INDEX threads_expiry ON threads (expires_us) WHERE expires_us > 0;
 
 -- The numbers of a thread and the tip of its history. The table is narrow because every append rewrites its row.
@@ -68,7 +72,7 @@ CREATE TABLE tasks (
 CREATE UNIQUE INDEX tasks_name ON tasks (tenant, task_id);
 CREATE INDEX tasks_agent ON tasks (tenant, agent, id);
 CREATE INDEX tasks_thread ON tasks (thread, id);
-CREATE INDEX tasks_status ON tasks (tenant, agent, status_us, id);
+CREATE INDEX tasks_status ON tasks (tenant, agent, status_us, task_id);
 
 -- URLs that are told about changes of a task's status. fires has the statuses, each between spaces. secret is what the
 -- receiver knows the caller by, as JSON.
