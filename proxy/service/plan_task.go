@@ -233,7 +233,7 @@ func (p *runPlan) answerQuestion(ctx context.Context) error {
 	if err := p.checkAwaited(ctx, last, own); err != nil {
 		return err
 	}
-	p.out.Run.TaskID, o.Asked = last.TaskID, own
+	p.out.Run.TaskID, o.Asked, o.FollowUp = last.TaskID, own, false
 	p.setResumed(last)
 	p.out.Answers = store.Answers{Run: last.ID, Open: answeredBy(o.Resume, o.Asked)}
 	if p.n.StrictResume {
