@@ -183,8 +183,8 @@ func (x *execution) comparedFiles(ctx context.Context) (update mapping.Event, ch
 	})
 }
 
-// endOf returns what the store does together with the end event: the run's webhook, what the hooks of its task are told and, if asked for, the time at which
-// its thread is deleted. state is nil if it has to be read for a webhook.
+// endOf returns what the store does together with the end event: the run's webhook, what the hooks of its task are told
+// and, if asked for, the time at which its thread is deleted. state is nil if it has to be read for a webhook.
 func (e *Engine) endOf(r *mapping.Run, out mapping.Outcome, now time.Time, state *state.Fold) *store.End {
 	end := &store.End{Outcome: out, Thread: out.Thread()}
 	if out.Parked {

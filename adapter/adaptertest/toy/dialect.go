@@ -3,14 +3,19 @@
 // a table. Only tests mount it. It has every field of adapter.Dialect that a dialect with clients and agents fills, and
 // Dialect says why the others are left out.
 //
-// Its protocol has two routes. GET /toy answers "toy". POST /toy/say takes words as text; the header Toy-Talk names the
-// conversation they belong to, none a new one, Toy-Name a
-// conversation by a name of the client's own, and Toy-Once the request: one that was made before is answered as
-// before, and nothing is done again. Toy-Task names a task that has not ended, to which the words are added. Toy-Hook is
-// a URL that is told the end of the run: its talk, a blank and its status. Toy-Notify adds a hook to the task and may be
-// repeated: an id, a URL, a token and the statuses that the URL is told, between blanks. The answer has the headers Toy-Talk and
-// Toy-Task and a line for each output of the task as it is made, a JSON string after "- ", then a
-// line "." or, when it went wrong, a JSON string after "! ".
+// Its protocol has two routes. GET /toy answers "toy". POST /toy/say takes words as text. Headers say more:
+//
+//   - Toy-Talk names the conversation that the words belong to, none a new one. Toy-Name is a name of the client's own
+//     in its place.
+//   - Toy-Once names the request: one that was made before is answered as before, and nothing is done again.
+//   - Toy-Task names a task that has not ended, to which the words are added.
+//   - Toy-Hook is a URL that is told the end of the run: its talk, a blank and its status.
+//   - Toy-Notify adds a hook to the task and may be repeated: an id, a URL, a token and the statuses that the URL is
+//     told, between blanks.
+//
+// The answer has the headers Toy-Talk and Toy-Task and a line for each output of the task as it is made, a JSON string
+// after "- ". Then comes a line ".", or "?" if the last output is a question, or a JSON string after "! " if it went
+// wrong. An agent asks with a JSON string after "? ".
 //
 // A server of several toys also has routes for each of them. POST /toys/{agent}/say is /toy/say for that one. GET
 // /toys/{agent}/card answers its name, and needs no key. /toys/{agent}/hooks/{task} are the hooks of a task: GET answers
