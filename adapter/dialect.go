@@ -52,10 +52,10 @@ type Dialect struct {
 	Temporary []string
 	// ArtifactPath returns the path where the face serves the bytes of an artifact of an agent's task. nil: nowhere.
 	ArtifactPath func(agent, taskID, artifactID string) string
-	// Flavours are those the face makes runs in; Webhook writes the body of the completion hook of such a run. It may
-	// be nil where no request of the face asks for hooks.
+	// Flavours are those the face makes runs in. Hook writes what the webhook of such a run and hooks of the flavours are
+	// told. It may be nil if no request of the face asks for them.
 	Flavours []Flavour
-	Webhook  func(run mapping.Run, out mapping.Outcome, values json.RawMessage) ([]byte, error)
+	Hook     func(n HookNotice) (HookPost, error)
 
 	// Snippets returns programs that request a run as clients of the face would. It may be nil.
 	Snippets func(a SnippetParams) []Snippet
@@ -97,7 +97,23 @@ type Flavour struct {
 	Strategy mapping.Strategy
 }
 
-// Face contains the parameters for all faces.
+// HookNotice is what a hook is told: a change of its task's status, or the end of a run for a hook without an ID.
+type HookNotice struct {
+	Hook    mapping.Hook
+	Status  mapping.TaskStatus
+	Run     mapping.Run     // the newest of the task, which the change comes from
+	Outcome mapping.Outcome // of a run that has ended; else zero
+	// Values are those of the state after the change. They may be nil for a hook with an ID.
+	Values json.RawMessage
+}
+
+// HookPost is the request that tells a hook. Without a Content-Type in Header, the body is JSON.
+type HookPost struct {
+	Header map[string]string
+	Body   []byte
+}
+
+// Face is what every face is mounted with.
 type Face struct {
 	Log          *zap.Logger
 	Limits       config.Limits

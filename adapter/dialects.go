@@ -1,7 +1,6 @@
 package adapter
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -82,12 +81,12 @@ func (l Dialects) Dial(up Upstream) (Backend, error) {
 	return nil, fmt.Errorf("agents.%s.dialect: %q cannot be called", up.Name, up.Config.Dialect)
 }
 
-// Webhook writes the body of a run's completion hook in the dialect the run was made in.
-func (l Dialects) Webhook(run mapping.Run, out mapping.Outcome, values []byte) ([]byte, error) {
-	if d, _ := l.findFlavour(run.Flavour); d != nil && d.Webhook != nil {
-		return d.Webhook(run, out, json.RawMessage(values))
+// WriteHook writes what a hook is told in the dialect of its flavour.
+func (l Dialects) WriteHook(n HookNotice) (HookPost, error) {
+	if d, _ := l.findFlavour(n.Hook.Flavour); d != nil && d.Hook != nil {
+		return d.Hook(n)
 	}
-	return nil, fmt.Errorf("no dialect writes webhooks for runs of flavour %q", run.Flavour)
+	return HookPost{}, fmt.Errorf("no dialect writes what hooks of flavour %q are told", n.Hook.Flavour)
 }
 
 // ArtifactPath returns the path under which clients find the bytes of a task's artifact, on the face of the first

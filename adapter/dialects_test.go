@@ -90,7 +90,7 @@ func TestWhatAFlavourDecides(t *testing.T) {
 			t.Errorf("%s before %v: %q, want %q", c.flavour, c.agent, got, c.want)
 		}
 	}
-	if _, err := table().Webhook(mapping.Run{Flavour: "loud"}, mapping.Outcome{}, nil); err == nil {
+	if _, err := table().WriteHook(adapter.HookNotice{Hook: mapping.Hook{Flavour: "loud"}}); err == nil {
 		t.Error("a dialect without webhooks wrote one")
 	}
 }

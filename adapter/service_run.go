@@ -64,6 +64,9 @@ type Cursor struct {
 // RunRequest is a request for a run in any dialect.
 type RunRequest struct {
 	ThreadID string // "": that of TaskID, else a stateless run on a thread of its own
+	// ThreadName is a name of the client's for the thread, in place of ThreadID: 1 to 255 characters. The run is on the
+	// caller's thread of this name for the agent, which is made if it is not there.
+	ThreadName string `json:",omitempty"`
 	// TaskID is the task that the run continues or whose question it answers. The run waits for the task's other runs as
 	// Multitask says. A task that has ended, or is on another thread or of another agent, is refused. "": an answer
 	// belongs to the task that asked, any other run begins a task.
@@ -90,9 +93,10 @@ type RunRequest struct {
 	Multitask     mapping.Strategy // "": the default of the agent, else of the flavour
 	IfNotExists   string           // reject (default) | create
 	RunAfter      time.Duration
-	Temporary     bool // the thread is made for this run and goes some time after it (stateless runs)
-	DeleteAfter   bool // it goes soon after the run: on_completion: delete
-	Webhook       string
+	Temporary     bool           // the thread is made for this run and goes some time after it (stateless runs)
+	DeleteAfter   bool           // it goes soon after the run: on_completion: delete
+	Webhook       string         // a URL that is told the end of the run
+	Hooks         []mapping.Hook `json:",omitempty"` // added to the run's task (Tasks.CreateHook)
 	CheckpointID  string
 	// InterruptBefore and InterruptAfter are node names, or "*".
 	InterruptBefore []string

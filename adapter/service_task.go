@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"iter"
+	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
@@ -15,6 +16,16 @@ import (
 type TaskRef struct {
 	Agent, Topic, ID string
 	Flavour          mapping.Flavour
+}
+
+// TaskQuery selects tasks of an agent; empty fields select all.
+type TaskQuery struct {
+	Agent    string
+	ThreadID string
+	Status   []mapping.TaskStatus // one of these
+	Since    time.Time            // the status changed then or later
+	After    mapping.TaskMark     // tasks that come after this one in the list; zero: from its start
+	Limit    int                  // 0: all
 }
 
 // Page is a page of a list, from 1.
@@ -29,7 +40,20 @@ type Tasks interface {
 	// Artifacts while the caller iterates, so that only a few megabytes are held at a time. A task that was deleted
 	// before that is omitted.
 	ListTasks(ctx context.Context, ref TaskRef, p Page) (tasks iter.Seq2[mapping.Task, error], total int, err error)
+	// SearchTasks returns an agent's tasks, whose status changed last first, without Artifacts, and the number of all
+	// that match, wherever the list begins. It holds few megabytes at a time, as ListTasks does.
+	SearchTasks(ctx context.Context, q TaskQuery) (tasks iter.Seq2[mapping.Task, error], total int, err error)
 	CancelTask(ctx context.Context, ref TaskRef) (mapping.Task, error)
+
+	// CreateHook adds a hook to a task, or replaces the one of the same ID. A hook without an ID gets one. What the hooks
+	// of a task are told is written together with the change of its status and delivered like webhooks of runs, in order
+	// for each hook. Hooks are returned without Token and Credentials. They go with their task.
+	CreateHook(ctx context.Context, ref TaskRef, h mapping.Hook) (mapping.Hook, error)
+	GetHook(ctx context.Context, ref TaskRef, id string) (mapping.Hook, error)
+	// ListHooks returns the hooks of a task in the order of their IDs.
+	ListHooks(ctx context.Context, ref TaskRef) ([]mapping.Hook, error)
+	// DeleteHook removes a hook, if it is there. It is not told what is still to be delivered.
+	DeleteHook(ctx context.Context, ref TaskRef, id string) error
 
 	// ExecuteStep executes, or waits for, the next step of a task.
 	ExecuteStep(ctx context.Context, ref TaskRef, r StepRequest) (Handout, error)

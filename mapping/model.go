@@ -48,9 +48,12 @@ type Thread struct {
 	Values               json.RawMessage // state at Head if requested, or nil
 	Interrupts           []Interrupt     // the open questions
 	CreatedAt, UpdatedAt time.Time
-	Expires              time.Time     // zero means never
-	TTL                  time.Duration // the duration for Expires; 0 if none or unknown; or OfOneRun
-	KeepLatest           bool          // on expiry only the older states are deleted
+	Expires              time.Time     // zero: never
+	TTL                  time.Duration // that Expires was set by; 0: none, or it is not known; or OfOneRun
+	KeepLatest           bool          // when it expires its older states go, and the thread stays
+	// Name is a name that a client gave the thread for runs of the agent NamedFor; "": none. The threads of an owner have
+	// different names for an agent.
+	Name, NamedFor string
 }
 
 // OfOneRun is the TTL of a thread that was created for a stateless run. No list has it.
@@ -188,12 +191,15 @@ type Task struct {
 	Tenant, Owner   string
 	ID              string
 	ThreadID        string
+	ThreadName      string // Thread.Name
 	Agent           string
 	Input           string
 	HasInput        bool            // false if the client sent null or nothing
 	AdditionalInput json.RawMessage // an object, never nil
-	HandOuts        int             // number of delivered steps; incremented before a response, and decremented if writing fails
-	Topic           bool            // created through the topic face
+	HandOuts        int             // how many steps were handed out; counted before an answer leaves, and not any more where it could not be written
+	Topic           bool            // made through the topic face
+	Status          TaskStatus
+	StatusAt        time.Time // of the newest change of Status
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
 	Artifacts       []Artifact // if requested

@@ -29,7 +29,7 @@ func Dialect() adapter.Dialect {
 		Speaks:      "threads and runs (LangGraph and its SDKs, the LangChain Agent Protocol)",
 		Chooses:     "as assistant_id or agent_id of a run",
 		Flavours:    flavours(),
-		Webhook:     render.WebhookBody,
+		Hook:        hook,
 		Snippets:    code,
 		Clients:     "Thread and run",
 		Observe:     render.Observe,
@@ -38,6 +38,12 @@ func Dialect() adapter.Dialect {
 		Detect:       backend.Detect,
 		Capabilities: backend.Capabilities(),
 	}
+}
+
+// hook tells the webhook of a run its end.
+func hook(n adapter.HookNotice) (adapter.HookPost, error) {
+	body, err := render.WebhookBody(n.Run, n.Outcome, n.Values)
+	return adapter.HookPost{Body: body}, err
 }
 
 // flavours: LangGraph's documents say that enqueue is their default (Double Texting); the Agent Protocol's schema

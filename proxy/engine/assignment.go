@@ -247,8 +247,8 @@ func givenAccess(access *memory.Access) *adapter.StoreAccess {
 	return &adapter.StoreAccess{URL: access.URL, Token: string(access.Token), Namespaces: access.Namespaces, Writes: access.Writes}
 }
 
-// assignGraph decides what an agent that reports its state receives: only the input if both sides agree on the state, else the
-// whole state into a new upstream thread.
+// assignGraph decides what an agent that reports its state receives: only the input if both sides agree on the state,
+// else the whole state into a new upstream thread.
 func (x *execution) assignGraph(ctx context.Context, t *adapter.Assignment) error {
 	apart, err := x.answersOwnThread(ctx, t.Link)
 	if err == nil && apart {

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
@@ -107,6 +108,7 @@ func (e *Engine) complete(o *StartRequest) (*Agent, error) {
 		return nil, gone(o.New.Run.Agent)
 	}
 	o.New.Claim = o.New.Run.RunAfter.IsZero() && e.lease.holds() && agent.slots.tryAcquire()
+	o.New.WriteHook = e.hookWriter(&o.New.Run, mapping.Outcome{}, time.Time{}, nil)
 	err := e.addFirstEvents(o, agent)
 	if err != nil {
 		e.returnSlot(agent, o.New.Claim)

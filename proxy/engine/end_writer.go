@@ -89,7 +89,8 @@ func (w *endWriter) writeBare(ctx context.Context) error {
 	ev := mapping.Event{RunID: x.Run.ID, Kind: mapping.KindEnd, At: x.store.Now(), Head: mapping.Head{Outcome: &w.out}}
 	_, _, err := x.store.Events.Append(ctx, store.Append{
 		ThreadID: x.Run.ThreadID, RunID: x.Run.ID, Fence: x.Fence,
-		Events: []mapping.Event{ev}, End: &store.End{Outcome: w.out, Thread: w.out.Thread()},
+		Events: []mapping.Event{ev},
+		End:    &store.End{Outcome: w.out, Thread: w.out.Thread(), Hook: x.e.hookWriter(&x.Run, w.out, x.store.Now(), nil)},
 	})
 	x.e.log.Wake(x.Run.ID)
 	x.e.log.WakeThread(x.Run.ThreadID)

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/eventlog"
@@ -63,9 +64,9 @@ func Statuses() []mapping.RunStatus {
 
 // Dialects are the parts of a dialect that the engine needs; adapter.Dialects implements it.
 type Dialects interface {
-	// Webhook returns the body of a run's completion webhook.
-	Webhook(run mapping.Run, out mapping.Outcome, values []byte) ([]byte, error)
-	// ArtifactPath returns the path of an artifact's content for clients, or "" if there is none.
+	// WriteHook returns what a hook, or the webhook of a run, is told.
+	WriteHook(n adapter.HookNotice) (adapter.HookPost, error)
+	// ArtifactPath returns the path of an artifact's bytes for clients, or "" if there is none.
 	ArtifactPath(agent, taskID, artifactID string) string
 }
 

@@ -43,7 +43,8 @@ type piece struct {
 // events that were queued during the previous one. push is called by one goroutine; the rest is safe for concurrent
 // use.
 type eventWriter struct {
-	x *execution
+	x    *execution
+	hook store.WriteHook // what hooks are told when the run begins
 
 	mu      sync.Mutex
 	queue   []piece
@@ -68,7 +69,7 @@ const (
 var errSettled = errors.New("it was found out whether a commit took place")
 
 func newEventWriter(x *execution, at statePoint, logged int64) *eventWriter {
-	w := &eventWriter{x: x, durable: at, logged: logged}
+	w := &eventWriter{x: x, hook: x.e.hookWriter(&x.Run, mapping.Outcome{}, time.Time{}, nil), durable: at, logged: logged}
 	w.idle.L = &w.mu
 	return w
 }
@@ -311,6 +312,9 @@ func (w *eventWriter) commit(ctx context.Context, batch []piece, end *store.End)
 	tx.Events = make([]mapping.Event, 0, len(batch))
 	for _, p := range batch {
 		gather(&tx, p)
+		if p.entry.Kind == mapping.KindStarted {
+			tx.WriteHook = w.hook
+		}
 	}
 	logged, _, err := x.store.Events.Append(ctx, tx)
 	if err != nil {

@@ -184,8 +184,8 @@ func (x *execution) comparedFiles(ctx context.Context) (update mapping.Event, ch
 	})
 }
 
-// endOf returns what the store does together with the end event: the run's webhook and, if requested, the time at which
-// its thread is deleted. state may be nil if there is no state in memory.
+// endOf returns what the store does together with the end event: the run's webhook, what the hooks of its task are told
+// and, if asked for, the time at which its thread is deleted. state is nil if it has to be read for a webhook.
 func (e *Engine) endOf(r *mapping.Run, out mapping.Outcome, now time.Time, state *state.Fold) *store.End {
 	end := &store.End{Outcome: out, Thread: out.Thread()}
 	if out.Parked {
@@ -197,6 +197,7 @@ func (e *Engine) endOf(r *mapping.Run, out mapping.Outcome, now time.Time, state
 	if r.Options.Webhook != "" {
 		end.Webhook = e.webhook(r, out, now, state)
 	}
+	end.Hook = e.hookWriter(r, out, now, state)
 	return end
 }
 
@@ -221,15 +222,30 @@ func (e *Engine) webhook(r *mapping.Run, out mapping.Outcome, now time.Time, sta
 		defer stop()
 		state, _, err = e.log.State(ctx, r.ThreadID, "")
 	}
-	var body []byte
-	if err == nil {
-		ended := *r
-		ended.Status, ended.Fault, ended.CancelReason, ended.EndedAt = out.Status, out.Fault, out.Reason, now
-		body, err = e.dialects.Webhook(ended, out, state.JSON())
-	}
 	if err != nil {
-		e.logger.Error("webhook body could not be encoded", errField(err), runField(r.ID))
+		e.logger.Error("webhook could not be written", errField(err), runField(r.ID))
 		return nil
 	}
-	return &store.Webhook{URL: r.Options.Webhook, Body: body}
+	return e.hookWriter(r, out, now, state)(mapping.Hook{Flavour: r.Flavour, URL: r.Options.Webhook}, out.Task())
+}
+
+// hookWriter returns a function that writes what hooks are told about a run that has the outcome, which is zero if the
+// run has not ended. state may be nil. A request that cannot be written does not keep the status from changing.
+func (e *Engine) hookWriter(r *mapping.Run, out mapping.Outcome, now time.Time, state *state.Fold) store.WriteHook {
+	run := *r // it may change before the transaction
+	if out.Status != "" {
+		run.Status, run.Fault, run.CancelReason, run.EndedAt = out.Status, out.Fault, out.Reason, now
+	}
+	return func(h mapping.Hook, status mapping.TaskStatus) *store.Webhook {
+		n := adapter.HookNotice{Hook: h, Status: status, Run: run, Outcome: out}
+		if state != nil {
+			n.Values = state.JSON()
+		}
+		post, err := e.dialects.WriteHook(n)
+		if err != nil {
+			e.logger.Error("webhook could not be written", errField(err), runField(run.ID))
+			return nil
+		}
+		return &store.Webhook{URL: h.URL, Header: post.Header, Body: post.Body}
+	}
 }

@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"encoding/json"
 	"errors"
 	"testing"
 
@@ -20,7 +19,7 @@ func TestAPanicAtTheEndOfARunFreesWhatItHeld(t *testing.T) {
 	one.Concurrency = 1
 	dialects := adapter.Dialects{{
 		Flavours: []adapter.Flavour{{Name: "langgraph"}},
-		Webhook:  func(mapping.Run, mapping.Outcome, json.RawMessage) ([]byte, error) { panic(errors.New("no body")) },
+		Hook:     func(adapter.HookNotice) (adapter.HookPost, error) { panic(errors.New("no body")) },
 	}}
 	b := assemble(t, blank.DSN(t), config.Default(), engine.NewAgent("a", one, &script{exposes: mapping.ExposesNothing, run: twoSteps}), dialects)
 	t.Cleanup(b.close)

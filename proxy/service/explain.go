@@ -33,11 +33,12 @@ func (s *Service) ExplainRun(ctx context.Context, ref adapter.RunRef) (adapter.E
 
 // webhookState returns nil if the delivery is no longer stored.
 func (s *Service) webhookState(ctx context.Context, runID string) (*adapter.WebhookState, error) {
-	list, err := s.store.Deliveries.List(ctx, runID, 1)
-	if err != nil || len(list) == 0 {
+	list, err := s.store.Deliveries.List(ctx, runID, 0)
+	i := slices.IndexFunc(list, func(d store.Delivery) bool { return d.Hook == "" })
+	if err != nil || i < 0 {
 		return nil, err
 	}
-	d := list[0]
+	d := list[i]
 	w := &adapter.WebhookState{State: "waiting", Attempts: d.Attempts, Error: d.Error}
 	switch {
 	case d.Dead():

@@ -165,3 +165,41 @@ func TestRunsThatNameAnotherTask(t *testing.T) {
 		t.Errorf("%d runs after only refusals, %v", len(runs), err)
 	}
 }
+
+// TestTasksAreFoundByStatus checks that a task shows its status while it works, asks and is done, and that a search
+// finds it by that.
+func TestTasksAreFoundByStatus(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	task, ref := b.Task(t, t.Context(), "graph", "hi")
+	other, _ := b.Task(t, t.Context(), "graph", "hi")
+	b.Graph.Does(servicetest.Asking)
+	want := func(status mapping.TaskStatus, first string) {
+		t.Helper()
+		got, err := b.GetTask(t.Context(), ref)
+		if err != nil || got.Status != status {
+			t.Errorf("the task is %q, want %q, %v", got.Status, status, err)
+		}
+		tasks, total, err := b.SearchTasks(t.Context(), adapter.TaskQuery{Agent: "graph", Limit: 1})
+		if err != nil || total != 2 {
+			t.Fatalf("%d tasks, %v", total, err)
+		}
+		list, err := adapter.All(tasks)
+		if err != nil || len(list) != 1 || list[0].ID != first {
+			t.Errorf("found %+v, want task %s, %v", list, first, err)
+		}
+		tasks, total, err = b.SearchTasks(t.Context(), adapter.TaskQuery{Agent: "graph", ThreadID: task.ThreadID, Status: []mapping.TaskStatus{status}})
+		if err != nil || total != 1 {
+			t.Fatalf("%d tasks, %v", total, err)
+		}
+		if list, err := adapter.All(tasks); err != nil || len(list) != 1 || !list[0].StatusAt.Equal(got.StatusAt) {
+			t.Errorf("by status: %+v, %v", list, err)
+		}
+	}
+	want(mapping.TaskSubmitted, other.ID)
+	b.Step(t, t.Context(), ref, nil)
+	want(mapping.TaskAsking, task.ID)
+	b.Graph.Does(servicetest.Nodes("a"))
+	b.Step(t, t.Context(), ref, new("red"))
+	want(mapping.TaskDone, task.ID)
+}

@@ -22,7 +22,7 @@ func (p *runPlan) readOptions(ctx context.Context) error {
 		Losses: p.s.dialects.UnsupportedFields(n.Flavour, n.Fields, p.traits.Capabilities), MayOverlap: p.agent.Config.AllowConcurrent,
 	}
 	p.addUnsupported(n.Means...)
-	for _, check := range []func(context.Context) error{p.limitSteps, p.checkWebhook, p.readCommand, p.readApproval, p.readCheckpoint, p.checkStrategy} {
+	for _, check := range []func(context.Context) error{p.limitSteps, p.checkWebhook, p.checkHooks, p.readCommand, p.readApproval, p.readCheckpoint, p.checkStrategy} {
 		if err := check(ctx); err != nil {
 			return err
 		}

@@ -35,31 +35,19 @@ func (s *Service) findNamedTask(ctx context.Context, n *adapter.RunRequest) (*na
 	if n.ThreadID != "" && n.ThreadID != task.ThreadID {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "Task %q is one of thread %s, not of %s.", task.ID, task.ThreadID, n.ThreadID)
 	}
-	n.ThreadID, n.Agent = task.ThreadID, cmp.Or(n.Agent, task.Agent)
+	if n.ThreadName != "" && n.ThreadName != task.ThreadName {
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "Task %q is not one of a thread named %q.", task.ID, n.ThreadName)
+	}
+	n.ThreadName, n.ThreadID, n.Agent = "", task.ThreadID, cmp.Or(n.Agent, task.Agent)
 	last, err := s.store.Runs.List(ctx, mapping.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, Limit: 1})
 	if err != nil {
 		return nil, err
 	}
 	named := &namedTask{task, *firstRun(last)}
-	ended, err := s.isOver(ctx, &named.newest)
-	if err == nil && ended {
+	if task.Status.Ended() {
 		err = mapping.Errorf(mapping.Conflict, CodeTaskEnded, "Task %q has ended. Start a new one on thread %s.", task.ID, task.ThreadID)
 	}
 	return named, err
-}
-
-// isOver reports whether the newest run of a task has ended the task. A run that asks, or was stopped at a node, has
-// not.
-func (s *Service) isOver(ctx context.Context, newest *mapping.Run) (bool, error) {
-	if newest.ID == "" || newest.Status.Active() {
-		return false, nil
-	}
-	if newest.Status != mapping.RunInterrupted {
-		return true, nil
-	}
-	st, err := s.store.Runs.Standing(ctx, newest.ThreadID, newest.ID)
-	o := st.Last.Head.Outcome
-	return err == nil && o != nil && o.Cancelled, err
 }
 
 // resumeTarget returns the run that an answer belongs to: the newest of the task that the request names, or else the
@@ -244,7 +232,7 @@ func (p *runPlan) answerQuestion(ctx context.Context) error {
 	if err := p.checkAwaited(ctx, last, own); err != nil {
 		return err
 	}
-	p.out.Run.TaskID, o.Asked = last.TaskID, own
+	p.out.Run.TaskID, o.Asked, o.FollowUp = last.TaskID, own, false
 	p.setResumed(last)
 	p.out.Answers = store.Answers{Run: last.ID, Open: answeredBy(o.Resume, o.Asked)}
 	if p.n.StrictResume {

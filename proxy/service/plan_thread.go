@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
@@ -13,6 +16,11 @@ import (
 // resolveThread finds the run's thread, or prepares the one to create.
 func (p *runPlan) resolveThread(ctx context.Context) error {
 	r := &p.out.Run
+	if p.n.ThreadName != "" {
+		if err := p.findNamedThread(ctx); err != nil {
+			return err
+		}
+	}
 	if r.ThreadID != "" {
 		if there, err := p.existingThread(ctx); there || err != nil {
 			return err
@@ -25,13 +33,31 @@ func (p *runPlan) resolveThread(ctx context.Context) error {
 		Tenant: r.Tenant, Owner: r.Owner, ID: r.ThreadID, Metadata: bytes.Clone(rawjson.OrEmpty(p.n.Metadata)), Config: json.RawMessage(`{}`),
 		Status: mapping.ThreadIdle, CreatedAt: p.now, UpdatedAt: p.now,
 	}
+	if p.n.ThreadName != "" {
+		p.out.Thread.Name, p.out.Thread.NamedFor = p.n.ThreadName, r.Agent
+	}
 	if p.out.MustNotExist && (p.n.Temporary || p.n.DeleteAfter) {
 		p.out.Thread.TTL, p.out.Thread.Expires = mapping.OfOneRun, p.now.Add(unlessEnded)
 	}
 	return nil
 }
 
-// unlessEnded is how long the thread of a stateless run is kept if the run is removed before it ends. The end of a run
+// findNamedThread sets the id of the thread that the request names, if it is there.
+func (p *runPlan) findNamedThread(ctx context.Context) (err error) {
+	name := p.n.ThreadName
+	if p.n.ThreadID != "" {
+		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "A thread is named by its id or by a name of the client's, not by both.")
+	}
+	if !mapping.IsText(name) || utf8.RuneCountInString(name) > maxThreadName || strings.ContainsFunc(name, unicode.IsControl) {
+		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The name of a thread must be a text of 1 to %d printable characters.", maxThreadName)
+	}
+	p.out.Run.ThreadID, err = p.s.store.Threads.Named(ctx, p.out.Run.Agent, name)
+	return err
+}
+
+const maxThreadName = 255
+
+// unlessEnded is how long the thread of a stateless run stays if the run is removed before it ends. The end of a run
 // sets another time.
 const unlessEnded = time.Hour
 

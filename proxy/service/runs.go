@@ -14,11 +14,18 @@ import (
 )
 
 func (s *Service) StartRun(ctx context.Context, n *adapter.RunRequest) (*adapter.Started, error) {
+	again := n // for a second attempt
+	if n.ThreadName != "" {
+		again = new(*n)
+	}
 	start, earlier, err := s.planUnlessRepeated(ctx, n)
 	if earlier != nil || err != nil {
 		return earlier, err
 	}
 	created, err := s.engine.Begin(ctx, start)
+	if err != nil && mapping.Classify(err).Code == store.CodeNameTaken { // another request has made the thread in the meantime
+		return s.StartRun(ctx, again)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func taskThread(t mapping.Task) mapping.Thread {
 }
 
 func (s *Service) GetTask(ctx context.Context, ref adapter.TaskRef) (mapping.Task, error) {
-	t, _, err := s.findTask(ctx, ref)
+	t, _, err := s.readTask(ctx, ref)
 	if err != nil {
 		return mapping.Task{}, err
 	}
@@ -89,6 +89,16 @@ func (s *Service) ListTasks(ctx context.Context, ref adapter.TaskRef, p adapter.
 	}), total, nil
 }
 
+func (s *Service) SearchTasks(ctx context.Context, q adapter.TaskQuery) (iter.Seq2[mapping.Task, error], int, error) {
+	agent, err := s.findAgent(ctx, q.Agent)
+	if err != nil {
+		return nil, 0, err
+	}
+	return s.store.Tasks.Search(ctx, store.TaskQuery{
+		Agent: agent.Name, ThreadID: q.ThreadID, Status: q.Status, Since: q.Since, ByStatus: true, After: q.After, Limit: q.Limit,
+	})
+}
+
 func (s *Service) CancelTask(ctx context.Context, ref adapter.TaskRef) (mapping.Task, error) {
 	t, agent, err := s.findTask(ctx, ref)
 	if err != nil {
@@ -112,19 +122,33 @@ func (s *Service) ExecuteStep(ctx context.Context, ref adapter.TaskRef, req adap
 	return s.stepper.Step(ctx, task, agent, ref.Flavour, req)
 }
 
-// findTask reads a task. A task of another agent or topic counts as missing. If other processes may hand out steps of
-// the same tasks, the task in memory may be outdated and is not used.
+// findTask returns a task, whose Status may be an earlier one. One of another agent or topic does not exist. If other
+// processes may hand out steps of the same tasks, the task in memory may be outdated.
 func (s *Service) findTask(ctx context.Context, ref adapter.TaskRef) (mapping.Task, *engine.Agent, error) {
-	agent, err := s.findAgent(ctx, ref.Agent)
-	if err != nil {
-		return mapping.Task{}, nil, err
-	}
 	p := mapping.PrincipalOf(ctx)
 	t, ok := s.stepper.Known(p.Tenant, ref.ID)
 	if !ok || s.store.Shared() || p.Limited() {
-		if t, err = s.store.Tasks.Get(ctx, ref.ID); err != nil {
-			return mapping.Task{}, nil, err
-		}
+		return s.readTask(ctx, ref)
+	}
+	return s.checkedTask(ctx, t, ref)
+}
+
+// readTask is findTask that reads the task from the store.
+func (s *Service) readTask(ctx context.Context, ref adapter.TaskRef) (mapping.Task, *engine.Agent, error) {
+	if _, err := s.findAgent(ctx, ref.Agent); err != nil {
+		return mapping.Task{}, nil, err
+	}
+	t, err := s.store.Tasks.Get(ctx, ref.ID)
+	if err != nil {
+		return mapping.Task{}, nil, err
+	}
+	return s.checkedTask(ctx, t, ref)
+}
+
+func (s *Service) checkedTask(ctx context.Context, t mapping.Task, ref adapter.TaskRef) (mapping.Task, *engine.Agent, error) {
+	agent, err := s.findAgent(ctx, ref.Agent)
+	if err != nil {
+		return mapping.Task{}, nil, err
 	}
 	if t.Agent != agent.Name || ref.Topic != "" && t.ThreadID != ref.Topic {
 		return mapping.Task{}, nil, mapping.Errorf(mapping.NotFound, mapping.CodeTaskNotFound, "There is no task %q of agent %s.", ref.ID, agent.Name)

@@ -30,7 +30,10 @@ const (
 // CodeThreadThere is the error code for a new thread whose id is taken.
 const CodeThreadThere = "thread_exists"
 
-// CodeHeadMoved is the error code for an update of a state that is no longer the thread's newest.
+// CodeNameTaken refuses a new thread whose name is taken.
+const CodeNameTaken = "thread_name_taken"
+
+// CodeHeadMoved refuses an update of a state that is not the thread's newest any more.
 const CodeHeadMoved = "head_moved"
 
 // CodeTaskMoved is the error code for a run whose creator did not know the newest run of its task.

@@ -22,17 +22,19 @@ type Append struct {
 	Links           []mapping.Link
 	Artifacts       []string             // ids of staged artifacts that become visible (see artifact.Table.Save)
 	Files           []artifact.FileWrite // small files of the state, written as artifacts
-	DropFiles       []string             // removed paths
-	Relaxed         bool                 // no reader has seen the events yet: Flush or a later commit brings them to disk
+	DropFiles       []string             // paths that are gone
+	WriteHook       WriteHook            // what hooks are told when the task begins to work; nil: nothing
+	Relaxed         bool                 // no reader was told yet: Flush or a later commit brings it to the disk
 	End             *End
 }
 
 // End describes how a run ends in this process. Its end event is the last of Events. A parked run has no end event.
 type End struct {
 	Outcome mapping.Outcome
-	Thread  mapping.ThreadStatus // if no other run is pending on the thread
-	Webhook *Webhook
-	Expire  time.Time // delete the thread at that time (DeleteAfter)
+	Thread  mapping.ThreadStatus // when no further run is pending there
+	Webhook *Webhook             // of the run itself
+	Hook    WriteHook            // what hooks of the task are told; nil: nothing
+	Expire  time.Time            // delete thread (DeleteAfter) at
 }
 
 // Append commits a. It returns ErrFenced if the run is not held under the fence. The returned events have Seq and
@@ -148,7 +150,7 @@ func (s *Events) writeRest(t *sqldb.Tx, at runKey, a Append, last int64) error {
 	if err := putLinks(t, at.Thread, a.Links); err != nil {
 		return err
 	}
-	if err := begun(t, at, a.Events); err != nil {
+	if err := s.begun(t, at, a); err != nil {
 		return err
 	}
 	if a.End == nil {
@@ -172,13 +174,16 @@ func (s *Events) runKey(t *sqldb.Tx, id string) (k runKey, err error) {
 	return k, err
 }
 
-// begun records what a started event changes in its run and thread.
-func begun(t *sqldb.Tx, at runKey, events []mapping.Event) error {
-	for i := range events {
-		if events[i].Kind != mapping.KindStarted {
+// begun notes what a started event says about its run, task and thread.
+func (s *Events) begun(t *sqldb.Tx, at runKey, a Append) error {
+	for i := range a.Events {
+		if a.Events[i].Kind != mapping.KindStarted {
 			continue
 		}
-		if n := events[i].Head.Attempt; n > 1 {
+		if err := s.base.changeTaskStatus(t, statusChange{at, a.RunID, mapping.TaskWorking, a.WriteHook}); err != nil {
+			return err
+		}
+		if n := a.Events[i].Head.Attempt; n > 1 {
 			if err := t.Put(`UPDATE runs SET attempt = $2, updated_us = $3 WHERE id = $1`, at.Run, n, t.Now); err != nil {
 				return err
 			}
@@ -205,6 +210,9 @@ func (s *Events) endOrPark(t *sqldb.Tx, at runKey, runID string, e End, last int
 		return err
 	}
 	if err := s.base.addWebhook(t, at, runID, e.Webhook); err != nil {
+		return err
+	}
+	if err := s.base.changeTaskStatus(t, statusChange{at, runID, e.Outcome.Task(), e.Hook}); err != nil {
 		return err
 	}
 	if !e.Expire.IsZero() {

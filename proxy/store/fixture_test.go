@@ -226,7 +226,9 @@ func writeAll(b *harness) {
 	upload, err := b.Artifacts.Save(b.ctx, mapping.Artifact{ID: rule.ArtifactID(fixThread, "in.txt"), ThreadID: fixThread, Path: "in.txt", MIMEType: "text/plain"},
 		bytes.NewReader([]byte("given")), 0, false)
 	b.ok(err)
-	c := b.create(fixtureRun(fixThread, fixRun))
+	n := fixtureRun(fixThread, fixRun)
+	n.Hooks, n.WriteHook = []mapping.Hook{hookAt("h", "http://receiver/status", mapping.TaskWorking)}, says
+	c := b.create(n)
 	link := mapping.Link{Agent: "echo", TaskID: fixRun, Remote: "remote", Steps: []string{"one"}}
 	b.ok(b.Calls.Keep(b.ctx, fixRun, c.Claimed.Fence, []store.RunCall{{N: 1, Head: []byte(`{"method":"POST"}`), Sent: []byte("asked"), Received: []byte{0xff, 0}}, {N: 2, Head: []byte(`{}`)}}))
 	out := mapping.Artifact{ID: rule.ArtifactID(fixThread, "out/a.txt"), ThreadID: fixThread, Path: "out/a.txt", AgentCreated: true, CreatedAt: upload.CreatedAt, ModifiedAt: upload.ModifiedAt}
@@ -361,6 +363,8 @@ func readRuns(b *harness, thread string, note noter) {
 		note("task", task, err)
 		asked, err := b.Tasks.Requests(b.ctx, r.TaskID)
 		note("requests", asked, err)
+		hooks, err := b.Tasks.Hooks(b.ctx, r.TaskID)
+		note("hooks", hooks, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -14,19 +15,27 @@ type Outbox struct{ base *base }
 
 // Webhook is a new row of the outbox.
 type Webhook struct {
-	URL  string
-	Body []byte
+	URL    string
+	Header map[string]string // may hold secrets; without a Content-Type, the body is JSON
+	Body   []byte
+
+	task, hook string // "" for the webhook of a run
+	status     mapping.TaskStatus
 }
 
-// Delivery is a row of the outbox: the webhook of one run.
+// Delivery is a row of the outbox: what the webhook of a run, or a hook of its task, is told.
 type Delivery struct {
-	// ID is the same for all attempts: uuid5(run id, "webhook"). A run ends only once.
+	// ID is the same at every attempt: uuid5(run id, "webhook"), and with the names of hook and status for a hook. A run
+	// has one end, and changes its task's status to each at most once.
 	ID            string
 	Tenant, RunID string
+	Hook          string // id of the hook; "": the webhook of the run
+	Status        mapping.TaskStatus
 	URL           string
-	Body          []byte // nil in lists
-	Attempts      int    // started so far
-	Error         string // of the last failed attempt; "" after a success
+	Header        map[string]string // nil in lists
+	Body          []byte            // nil in lists
+	Attempts      int               // begun so far
+	Error         string            // of the newest failed attempt; "" after a success
 	CreatedAt     time.Time
 	Due           time.Time // of the next attempt; zero if there is none
 	Done          time.Time // when it was delivered, or given up if Error is set
@@ -36,13 +45,22 @@ type Delivery struct {
 // Dead reports whether the delivery was given up.
 func (d Delivery) Dead() bool { return !d.Done.IsZero() && d.Error != "" }
 
-// addWebhook writes the outbox row of an ending run. The sender is notified once it is committed.
+// addWebhook writes a row of the outbox for a run. The sender is notified once it is committed.
 func (b *base) addWebhook(t *sqldb.Tx, at runKey, runID string, w *Webhook) error {
 	if w == nil {
 		return nil
 	}
-	_, err := t.Exec(`INSERT INTO outbox (tenant, run_id, owner, thread_owner, url, body, attempts, error, created_us, due_us, done_us)
- SELECT r.tenant, $2, r.owner, h.owner, $3, $4, 0, '', $5, $5, 0 FROM runs r JOIN threads h ON h.id = r.thread WHERE r.id = $1`, at.Run, runID, w.URL, t.Sealed(notNull(w.Body), colOutboxBody, runID), t.Now)
+	var header []byte
+	if len(w.Header) > 0 {
+		var err error
+		if header, err = json.Marshal(w.Header); err != nil {
+			return err
+		}
+	}
+	_, err := t.Exec(`INSERT INTO outbox (tenant, run_id, owner, thread_owner, url, body, attempts, error, created_us, due_us, done_us, task_id, hook, status, headers)
+ SELECT r.tenant, $2, r.owner, h.owner, $3, $4, 0, '', $5, $5, 0, $6, $7, $8, $9 FROM runs r JOIN threads h ON h.id = r.thread WHERE r.id = $1`,
+		at.Run, runID, w.URL, t.Sealed(notNull(w.Body), colOutboxBody, runID, w.hook, string(w.status)), t.Now, w.task, w.hook, string(w.status),
+		t.Sealed(header, colOutboxHeaders, runID, w.hook, string(w.status)))
 	b.Due(t, dueWebhook)
 	return err
 }
@@ -68,7 +86,7 @@ func (s *Outbox) Claim(ctx context.Context, limit int, lease time.Duration, acce
 		for _, key := range keys {
 			d := Delivery{key: key}
 			err := t.Each(`UPDATE outbox SET attempts = attempts + 1, due_us = $2 WHERE id = $1 AND done_us = 0 AND due_us <= $3
- RETURNING tenant, run_id, url, body, attempts, error, created_us, due_us, done_us`, sqldb.In{key, t.Now + lease.Microseconds(), t.Now}, d.scan)
+ RETURNING tenant, run_id, hook, status, url, headers, body, attempts, error, created_us, due_us, done_us`, sqldb.In{key, t.Now + lease.Microseconds(), t.Now}, d.scan)
 			if err != nil {
 				return err
 			}
@@ -93,14 +111,17 @@ func (s *Outbox) takeBack(t *sqldb.Tx) error {
 	return t.Put(`UPDATE outbox SET due_us = $2 WHERE done_us = 0 AND due_us > $1`, t.Now+LongestDeliveryWait.Microseconds(), t.Now)
 }
 
-// dueDeliveries searches without using the writer. ahead reports whether takeBack has something to do.
+// noEarlier leaves out what a hook is told after something else that is still to be delivered.
+const noEarlier = ` AND (o.hook = '' OR NOT EXISTS (SELECT 1 FROM outbox e WHERE e.task_id = o.task_id AND e.hook = o.hook AND e.hook <> '' AND e.tenant = o.tenant AND e.done_us = 0 AND e.id < o.id))`
+
+// dueDeliveries looks without the writer. ahead reports whether there is something for takeBack.
 func (s *Outbox) dueDeliveries(ctx context.Context, limit int, accept func(tenant, url string) bool) (keys []int64, wait time.Duration, ahead bool, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		keys, wait = nil, 0
 		if err := t.Get(`SELECT EXISTS (SELECT 1 FROM outbox WHERE done_us = 0 AND due_us > $1)`, sqldb.In{t.Now + LongestDeliveryWait.Microseconds()}, sqldb.Out{&ahead}); err != nil {
 			return err
 		}
-		return t.Until(`SELECT id, tenant, url, due_us FROM outbox WHERE done_us = 0 ORDER BY due_us, id`, nil, func(scan func(...any) error) (bool, error) {
+		return t.Until(`SELECT id, tenant, url, due_us FROM outbox AS o WHERE done_us = 0`+noEarlier+` ORDER BY due_us, id`, nil, func(scan func(...any) error) (bool, error) {
 			var key, due int64
 			var tenant, url string
 			if err := scan(&key, &tenant, &url, &due); err != nil {
@@ -121,18 +142,26 @@ func (s *Outbox) dueDeliveries(ctx context.Context, limit int, accept func(tenan
 
 func (d *Delivery) scan(scan func(...any) error) error {
 	var created, due, done int64
-	err := scan(&d.Tenant, &d.RunID, &d.URL, sqldb.Unsealed(&d.Body, colOutboxBody, &d.RunID), &d.Attempts, &d.Error, &created, &due, &done)
+	var header []byte
+	err := scan(&d.Tenant, &d.RunID, &d.Hook, (*string)(&d.Status), &d.URL, sqldb.Unsealed(&header, colOutboxHeaders, &d.RunID, &d.Hook, (*string)(&d.Status)),
+		sqldb.Unsealed(&d.Body, colOutboxBody, &d.RunID, &d.Hook, (*string)(&d.Status)), &d.Attempts, &d.Error, &created, &due, &done)
+	if err == nil && header != nil {
+		err = json.Unmarshal(header, &d.Header)
+	}
 	d.CreatedAt, d.Done = sqldb.TimeOf(created), sqldb.TimeOf(done)
 	if done == 0 {
 		d.Due = sqldb.TimeOf(due)
 	}
 	d.ID = mapping.MessageID(d.RunID, "webhook")
+	if d.Hook != "" {
+		d.ID = mapping.MessageID(d.RunID, "webhook "+d.Hook+" "+string(d.Status))
+	}
 	return err
 }
 
 // Delivered records a success. It deletes the body, which is no longer needed.
 func (s *Outbox) Delivered(ctx context.Context, d Delivery) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = '', body = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Clock().Now, []byte{})
+	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = '', body = $3, headers = NULL WHERE id = $1 AND done_us = 0`, d, s.base.DB.Clock().Now, []byte{})
 }
 
 // Failed records a failed attempt and its reason. The next attempt is due after wait.
@@ -142,7 +171,7 @@ func (s *Outbox) Failed(ctx context.Context, d Delivery, why string, wait time.D
 
 // Dead gives a delivery up. Its row remains, with the reason, until Sweep removes it.
 func (s *Outbox) Dead(ctx context.Context, d Delivery, why string) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Clock().Now, mapping.ToText(why))
+	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = $3, headers = NULL WHERE id = $1 AND done_us = 0`, d, s.base.DB.Clock().Now, mapping.ToText(why))
 }
 
 // Returned returns a claimed delivery as if it had not been attempted.
@@ -161,7 +190,7 @@ func (s *Outbox) settleDelivery(ctx context.Context, text string, d Delivery, ar
 // runs are included. A limit of 0 means all.
 func (s *Outbox) List(ctx context.Context, runID string, limit int) (list []Delivery, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return t.Each(`SELECT tenant, run_id, url, NULL, attempts, error, created_us, due_us, done_us FROM outbox
+		return t.Each(`SELECT tenant, run_id, hook, status, url, NULL, NULL, attempts, error, created_us, due_us, done_us FROM outbox
  WHERE tenant = $1 AND ($2 = '' OR run_id = $2) ORDER BY id DESC LIMIT $3`, sqldb.In{tables.TenantOf(ctx), runID, sqldb.LimitOf(limit)}, func(scan func(...any) error) error {
 			var d Delivery
 			err := d.scan(scan)

@@ -60,7 +60,7 @@ func eraseTask(t *sqldb.Tx, tenant, id string) (removed bool, err error) {
 	}, tenant, id); err != nil {
 		return false, err
 	}
-	return true, putAll(t, []string{`DELETE FROM requests WHERE task = $1`, `DELETE FROM tasks WHERE id = $1`}, key)
+	return true, putAll(t, []string{`DELETE FROM requests WHERE task = $1`, `DELETE FROM hooks WHERE task = $1`, `DELETE FROM tasks WHERE id = $1`}, key)
 }
 
 // EraseRest removes the webhooks and idempotency keys of an owner that are left after everything they refer to was

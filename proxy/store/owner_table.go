@@ -39,6 +39,7 @@ var ownedTables = []ownedTable{
 	{"", "updates", onOwnedThreads, "", "", ""},
 	{"tasks", "tasks", `r.id IN ` + ownedTasks, `coalesce(length(r.input), 0) + length(r.additional)`, "created_us", "updated_us"},
 	{"requests for steps", "requests", `r.task IN ` + ownedTasks, `coalesce(length(r.input), 0) + coalesce(length(r.additional), 0)`, "", ""},
+	{"", "hooks", `r.task IN ` + ownedTasks, "", "", ""},
 	{"runs", "runs", `r.id IN ` + ownedRuns, `length(r.metadata) + length(r.kwargs) + length(r.options) + coalesce(length(r.fault), 0)`, "created_us", "updated_us"},
 	{"calls of agents", "run_calls", `r.run IN ` + ownedRuns, `length(r.head) + coalesce(length(r.sent), 0) + coalesce(length(r.received), 0)`, "", ""},
 	{"events", "events", `r.thread IN (SELECT id FROM threads WHERE tenant = $1 AND owner = $2 UNION SELECT thread FROM runs WHERE tenant = $1 AND owner = $2)

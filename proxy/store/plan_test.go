@@ -28,14 +28,18 @@ func TestListsOfOneThreadUseItsIndex(t *testing.T) {
 	}
 	tasks := func(q TaskQuery) (string, sqldb.In) {
 		where, args := taskFilter(tables.Scope{}, q)
-		return `SELECT ` + taskColumns + ` WHERE ` + where + ` ORDER BY k.id ` + limitOffset(len(args)+1), append(args, sqldb.LimitOf(0), 0)
+		return taskPage(where, args, q)
 	}
 	for name, query := range map[string]func() (string, sqldb.In){
-		"a task's runs":      func() (string, sqldb.In) { return runs(mapping.RunQuery{ThreadID: "t", TaskID: "k"}) },
-		"a thread's runs":    func() (string, sqldb.In) { return runs(mapping.RunQuery{ThreadID: "t"}) },
-		"an agent's in one":  func() (string, sqldb.In) { return runs(mapping.RunQuery{ThreadID: "t", Agent: "a"}) },
-		"a thread's tasks":   func() (string, sqldb.In) { return tasks(TaskQuery{ThreadID: "t"}) },
-		"an agent's tasks":   func() (string, sqldb.In) { return tasks(TaskQuery{Agent: "a"}) },
+		"a task's runs":     func() (string, sqldb.In) { return runs(mapping.RunQuery{ThreadID: "t", TaskID: "k"}) },
+		"a thread's runs":   func() (string, sqldb.In) { return runs(mapping.RunQuery{ThreadID: "t"}) },
+		"an agent's in one": func() (string, sqldb.In) { return runs(mapping.RunQuery{ThreadID: "t", Agent: "a"}) },
+		"a thread's tasks":  func() (string, sqldb.In) { return tasks(TaskQuery{ThreadID: "t"}) },
+		"an agent's tasks":  func() (string, sqldb.In) { return tasks(TaskQuery{Agent: "a"}) },
+		"by status":         func() (string, sqldb.In) { return tasks(TaskQuery{Agent: "a", ByStatus: true}) },
+		"after a task": func() (string, sqldb.In) {
+			return tasks(TaskQuery{Agent: "a", ByStatus: true, After: mapping.TaskMark{ID: "t"}, Status: mapping.TaskStatuses()})
+		},
 		"an agent's, in one": func() (string, sqldb.In) { return tasks(TaskQuery{ThreadID: "t", Agent: "a"}) },
 	} {
 		text, args := query()

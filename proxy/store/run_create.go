@@ -25,6 +25,8 @@ type CreateRun struct {
 	Answers                          Answers         // what the run answers, if it does
 	Newest                           *string         // the run that must still be the newest of its task, "" for none; else Conflict CodeTaskMoved. nil: any
 	NewestActive                     bool            // that run must also still be active
+	Hooks                            []mapping.Hook  // added to the task
+	WriteHook                        WriteHook       // what hooks are told about the task's status; nil: nothing
 	Claim                            bool            // run it here if its thread is free now
 	Queue                            QueueLimits     // for it to wait in; Limited queue_full where there is none
 	IdempotencyKey, IdempotencyRoute string
@@ -119,7 +121,7 @@ func (x *createRunTx) make() error {
 	if done, err := x.replay(); done || err != nil {
 		return err
 	}
-	for _, step := range []func() error{x.place, x.decideStart, x.lineage, x.answers, x.follows, x.settleBase, x.insert, x.logFirst} {
+	for _, step := range []func() error{x.place, x.decideStart, x.lineage, x.answers, x.follows, x.settleBase, x.insert, x.logFirst, x.taskStatus} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -184,20 +186,40 @@ func (x *createRunTx) place() (err error) {
 // lineage finds or creates the task.
 func (x *createRunTx) lineage() (err error) {
 	if x.n.Task != nil {
-		x.task, _, err = insertTask(x.Tx, x.principal, x.thread.key, x.thread.ID, *x.n.Task)
+		task := *x.n.Task
+		if task.Status = mapping.TaskSubmitted; x.claimed {
+			task.Status = mapping.TaskWorking
+		}
+		x.task, _, err = insertTask(x.Tx, x.principal, x.thread.key, x.thread.ID, task)
 		x.made.Run.TaskID, x.additional = x.n.Task.ID, x.n.Task.AdditionalInput
-		return err
-	}
-	if sc := tables.ScopeFor(x.principal); x.claimed {
+	} else if sc := tables.ScopeFor(x.principal); x.claimed {
 		x.task, x.additional, err = taskExtra(x.Tx, sc, x.made.Run.TaskID)
 	} else {
 		x.task, err = taskKey(x.Tx, sc, x.made.Run.TaskID)
 	}
+	for i := 0; err == nil && i < len(x.n.Hooks); i++ {
+		_, err = putHook(x.Tx, x.task, x.n.Hooks[i])
+	}
 	return err
 }
 
-// answers refuses an answer to questions that were answered or dropped since the caller checked. A run that is stopped
-// for this one has answered nothing.
+// taskStatus changes the status of the run's task. A new task was made with it.
+func (x *createRunTx) taskStatus() error {
+	c := statusChange{runKey{Run: x.run, Thread: x.thread.key}, x.made.Run.ID, mapping.TaskSubmitted, x.n.WriteHook}
+	if x.claimed {
+		c.status = mapping.TaskWorking
+	}
+	switch {
+	case x.n.Task == nil:
+		return x.s.base.changeTaskStatus(x.Tx, c)
+	case len(x.n.Hooks) > 0:
+		return x.s.base.fireHooks(x.Tx, c, x.task, x.n.Task.ID)
+	}
+	return nil
+}
+
+// answers refuses an answer to what was answered, or dropped, since it was looked at. A run that is stopped for this
+// one has answered nothing.
 func (x *createRunTx) answers() error {
 	a := x.n.Answers
 	if a.Run == "" {

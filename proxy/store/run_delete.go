@@ -39,6 +39,9 @@ func (s *Runs) Delete(ctx context.Context, threadID, runID string) error {
 		if err := deleteEmptyTask(t, row.task, row.TaskID == row.ID); err != nil {
 			return err
 		}
+		if err := restoreTaskStatus(t, row); err != nil {
+			return err
+		}
 		s.base.forgetRun(t, runID)
 		return nil
 	})
@@ -155,6 +158,7 @@ func deleteEmptyTask(t *sqldb.Tx, task int64, own bool) error {
 	}
 	return tables.DeleteAll(t, task, []string{
 		`DELETE FROM requests WHERE task = $1 AND NOT EXISTS (SELECT 1 FROM runs WHERE task = $1)`,
+		`DELETE FROM hooks WHERE task = $1 AND NOT EXISTS (SELECT 1 FROM runs WHERE task = $1)`,
 		`DELETE FROM tasks WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM runs WHERE task = $1)`,
 	})
 }

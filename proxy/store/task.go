@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -46,11 +47,12 @@ func insertTask(t *sqldb.Tx, p mapping.Principal, thread int64, threadID string,
 		k.CreatedAt = sqldb.TimeOf(t.Now)
 	}
 	k.CreatedAt = k.CreatedAt.UTC().Truncate(time.Microsecond)
+	k.Status, k.StatusAt = cmp.Or(k.Status, mapping.TaskSubmitted), sqldb.TimeOf(t.Now)
 	k.UpdatedAt, k.AdditionalInput = sqldb.TimeOf(t.Now), objectOrEmpty(k.AdditionalInput)
-	key, err = t.Insert(`INSERT INTO tasks (tenant, task_id, owner, thread, agent, has_input, input, additional, topic, cursor_n, reserved_n, reserved_until_us, created_us, updated_us)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0, $11, $12)`,
+	key, err = t.Insert(`INSERT INTO tasks (tenant, task_id, owner, thread, agent, has_input, input, additional, topic, cursor_n, reserved_n, reserved_until_us, status, status_us, created_us, updated_us)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0, $11, $12, $13, $14)`,
 		k.Tenant, k.ID, k.Owner, thread, k.Agent, sqldb.Number(k.HasInput), sealedText(t, k.Input, colTaskInput, k.Tenant, k.ID), t.Sealed(k.AdditionalInput, colTaskAdditional, k.Tenant, k.ID), sqldb.Number(k.Topic), k.HandOuts,
-		sqldb.Micros(k.CreatedAt), sqldb.Micros(k.UpdatedAt))
+		string(k.Status), t.Now, sqldb.Micros(k.CreatedAt), sqldb.Micros(k.UpdatedAt))
 	if sqldb.Duplicate(err) {
 		err = mapping.Errorf(mapping.Conflict, "task_exists", "There is a task %q already.", k.ID)
 	}
@@ -73,10 +75,10 @@ func findTask(t *sqldb.Tx, sc tables.Scope, id string) (taskRow, error) {
 	return row, noTask(err, id)
 }
 
-const taskColumns = `k.task_id, k.id, k.thread, k.tenant, k.owner, h.thread_id, k.agent, k.has_input, k.input, k.additional, k.topic, k.cursor_n, k.created_us, k.updated_us
+const taskColumns = `k.task_id, k.id, k.thread, k.tenant, k.owner, h.thread_id, h.name, k.agent, k.has_input, k.input, k.additional, k.topic, k.cursor_n, k.status, k.status_us, k.created_us, k.updated_us
  FROM tasks k JOIN threads h ON h.id = k.thread`
 
-const taskWidth = 14
+const taskWidth = 17
 
 // taskRow is a task with its key and that of its thread.
 type taskRow struct {
@@ -95,11 +97,12 @@ func readTask(t *sqldb.Tx, where string, args ...any) (row taskRow, err error) {
 
 func (r *taskRow) scan(scan func(...any) error) error {
 	var input []byte
-	var created, updated int64
-	err := scan(&r.ID, &r.key, &r.thread, &r.Tenant, &r.Owner, &r.ThreadID, &r.Agent, &r.HasInput,
+	var changed, created, updated int64
+	err := scan(&r.ID, &r.key, &r.thread, &r.Tenant, &r.Owner, &r.ThreadID, &r.ThreadName, &r.Agent, &r.HasInput,
 		sqldb.Unsealed(&input, colTaskInput, &r.Tenant, &r.ID), sqldb.Unsealed(rawOf(&r.AdditionalInput), colTaskAdditional, &r.Tenant, &r.ID),
-		&r.Topic, &r.HandOuts, &created, &updated)
+		&r.Topic, &r.HandOuts, (*string)(&r.Status), &changed, &created, &updated)
 	r.Input, r.size = string(input), len(input)+len(r.AdditionalInput)
+	r.StatusAt = sqldb.TimeOf(changed)
 	r.CreatedAt, r.UpdatedAt = sqldb.TimeOf(created), sqldb.TimeOf(updated)
 	return err
 }
@@ -107,10 +110,14 @@ func (r *taskRow) scan(scan func(...any) error) error {
 // TaskQuery selects tasks. Empty fields match all.
 type TaskQuery struct {
 	Agent, ThreadID string
+	Status          []mapping.TaskStatus // one of these
+	Since           time.Time            // the status changed then or later
+	ByStatus        bool                 // sorted by the time of the status, newest first
+	After           mapping.TaskMark     // with ByStatus: tasks that come after this one
 	Limit, Offset   int
 }
 
-// List returns tasks, oldest first, and the total number of matches. A limit of 0 means all.
+// List returns tasks, oldest first, unless the query says otherwise. The total does not depend on After. Limit 0: all.
 func (s *Tasks) List(ctx context.Context, q TaskQuery) (list []mapping.Task, total int, err error) {
 	found, total, err := s.find(ctx, q, wholeList)
 	return found.Rows, total, err
@@ -138,8 +145,8 @@ func (s *Tasks) find(ctx context.Context, q TaskQuery, room int) (found longList
 		if err := t.Get(`SELECT count(*) FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, sqldb.Out{&total}); err != nil {
 			return err
 		}
-		text := `SELECT ` + taskColumns + ` WHERE ` + where + ` ORDER BY k.id ` + limitOffset(len(args)+1)
-		return t.Each(text, append(args[:len(args):len(args)], sqldb.LimitOf(q.Limit), q.Offset), func(scan func(...any) error) (err error) {
+		text, args := taskPage(where, args, q)
+		return t.Each(text, args, func(scan func(...any) error) (err error) {
 			var row taskRow
 			if found.Full() {
 				err = firstColumns(scan, taskWidth, &row.ID)
@@ -153,6 +160,21 @@ func (s *Tasks) find(ctx context.Context, q TaskQuery, room int) (found longList
 	return found, total, err
 }
 
+// taskPage returns the query for a page of the tasks that a filter selects.
+func taskPage(where string, args sqldb.In, q TaskQuery) (string, sqldb.In) {
+	args = args[:len(args):len(args)]
+	order := ` ORDER BY k.id `
+	if q.ByStatus {
+		order = ` ORDER BY k.status_us DESC, k.task_id DESC `
+	}
+	if at := q.After; at.ID != "" {
+		args = append(args, sqldb.Micros(at.StatusAt), at.ID)
+		changed, id := sqldb.Params(len(args)-1, 1), sqldb.Params(len(args), 1)
+		where += ` AND k.status_us <= ` + changed + ` AND (k.status_us < ` + changed + ` OR k.task_id < ` + id + `)`
+	}
+	return `SELECT ` + taskColumns + ` WHERE ` + where + order + limitOffset(len(args)+1), append(args, sqldb.LimitOf(q.Limit), q.Offset)
+}
+
 func taskFilter(sc tables.Scope, q TaskQuery) (where string, args sqldb.In) {
 	where, args = sc.Narrow(`k.tenant = $1`, sc.Tenant)
 	if q.Agent != "" {
@@ -162,6 +184,17 @@ func taskFilter(sc tables.Scope, q TaskQuery) (where string, args sqldb.In) {
 	if q.ThreadID != "" {
 		args = append(args, q.ThreadID)
 		where += ` AND k.thread = (SELECT id FROM threads WHERE tenant = $1 AND thread_id = ` + sqldb.Params(len(args), 1) + `)`
+	}
+	if !q.Since.IsZero() {
+		args = append(args, sqldb.Micros(q.Since))
+		where += ` AND k.status_us >= ` + sqldb.Params(len(args), 1)
+	}
+	if len(q.Status) > 0 {
+		from := len(args) + 1
+		for _, status := range q.Status {
+			args = append(args, string(status))
+		}
+		where += ` AND k.status IN (` + sqldb.Params(from, len(q.Status)) + `)`
 	}
 	return where, args
 }

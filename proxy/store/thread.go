@@ -118,10 +118,13 @@ func (s *base) insertThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread,
 	if err != nil {
 		return row, false, err
 	}
-	row.key, err = t.Insert(`INSERT INTO threads (tenant, thread_id, owner, status, metadata, config, interrupts, created_us, updated_us, expires_us, agents, keep_latest, ttl_us)
- VALUES ($1, $2, $3, $4, $5, $6, NULL, $7, $8, $9, $10, $11, $12) ON CONFLICT (tenant, thread_id) DO NOTHING`,
+	row.key, err = t.Insert(`INSERT INTO threads (tenant, thread_id, owner, status, metadata, config, interrupts, created_us, updated_us, expires_us, agents, keep_latest, ttl_us, name, named_for)
+ VALUES ($1, $2, $3, $4, $5, $6, NULL, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT (tenant, thread_id) DO NOTHING`,
 		row.Tenant, row.ID, row.Owner, string(row.Status), []byte(row.Metadata), t.Sealed(row.Config, colThreadConfig, row.Tenant, row.ID),
-		sqldb.Micros(row.CreatedAt), sqldb.Micros(row.UpdatedAt), sqldb.Micros(row.Expires), agents, sqldb.Number(row.KeepLatest), row.TTL.Microseconds())
+		sqldb.Micros(row.CreatedAt), sqldb.Micros(row.UpdatedAt), sqldb.Micros(row.Expires), agents, sqldb.Number(row.KeepLatest), row.TTL.Microseconds(), row.Name, row.NamedFor)
+	if sqldb.Duplicate(err) {
+		return row, false, mapping.Errorf(mapping.Conflict, CodeNameTaken, "There is a thread named %q already. Try again.", row.Name)
+	}
 	if errors.Is(err, sql.ErrNoRows) {
 		row, err = readLocked(t, tables.ScopeFor(p), th.ID)
 		return row, false, err
@@ -169,7 +172,17 @@ func (s *Threads) Get(ctx context.Context, id string) (th mapping.Thread, err er
 	return th, err
 }
 
-// readLocked is readThread after locking the thread, see tables.LockThread.
+// Named returns the id of the caller's thread that was named for an agent, "" if there is none.
+func (s *Threads) Named(ctx context.Context, agent, name string) (id string, err error) {
+	p := mapping.PrincipalOf(ctx)
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return ifAny(t.Get(`SELECT thread_id FROM threads WHERE tenant = $1 AND owner = $2 AND named_for = $3 AND name = $4 AND name <> ''`,
+			sqldb.In{p.Tenant, p.ID, agent, name}, sqldb.Out{&id}))
+	})
+	return id, err
+}
+
+// readLocked is readThread of a thread that is locked first, see record.LockThread.
 func readLocked(t *sqldb.Tx, sc tables.Scope, id string) (threadRow, error) {
 	if err := lockThreadNamed(t, sc.Tenant, id); err != nil {
 		return threadRow{}, err
@@ -177,11 +190,11 @@ func readLocked(t *sqldb.Tx, sc tables.Scope, id string) (threadRow, error) {
 	return readThread(t, sc, id)
 }
 
-// threadColumns begins with the columns that lists filter by.
-const threadColumns = `h.thread_id, h.metadata, h.id, h.tenant, h.owner, h.status, h.config, h.interrupts, h.created_us, h.updated_us, h.expires_us, h.agents, h.keep_latest, h.ttl_us, q.head
+// threadColumns begin with what a list decides by.
+const threadColumns = `h.thread_id, h.metadata, h.id, h.tenant, h.owner, h.status, h.config, h.interrupts, h.created_us, h.updated_us, h.expires_us, h.agents, h.keep_latest, h.ttl_us, h.name, h.named_for, q.head
  FROM threads h JOIN thread_seq q ON q.thread = h.id`
 
-const threadWidth = 15
+const threadWidth = 17
 
 func readThread(t *sqldb.Tx, sc tables.Scope, id string) (row threadRow, err error) {
 	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.Tenant, id)
@@ -206,7 +219,7 @@ func (r *threadRow) scan(scan func(...any) error) error {
 	var created, updated, expires, ttl int64
 	err := scan(&r.ID, rawOf(&r.Metadata), &r.key, &r.Tenant, &r.Owner, (*string)(&r.Status), sqldb.Unsealed(rawOf(&r.Config), colThreadConfig, &r.Tenant, &r.ID),
 		sqldb.Unsealed(&interrupts, colThreadInterrupts, &r.key),
-		&created, &updated, &expires, &r.agents, &r.KeepLatest, &ttl, &r.Head)
+		&created, &updated, &expires, &r.agents, &r.KeepLatest, &ttl, &r.Name, &r.NamedFor, &r.Head)
 	if err != nil {
 		return err
 	}

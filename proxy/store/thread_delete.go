@@ -43,6 +43,7 @@ var threadParts = []string{
 	`DELETE FROM links WHERE thread = $1`,
 	`DELETE FROM crons WHERE thread = $1`,
 	`DELETE FROM requests WHERE task IN (SELECT id FROM tasks WHERE thread = $1)`,
+	`DELETE FROM hooks WHERE task IN (SELECT id FROM tasks WHERE thread = $1)`,
 	`DELETE FROM events WHERE thread = $1`,
 	`DELETE FROM run_calls WHERE run IN (SELECT id FROM runs WHERE thread = $1)`,
 	`DELETE FROM runs WHERE thread = $1`,

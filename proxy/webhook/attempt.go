@@ -76,7 +76,7 @@ func (s *Sender) post(ctx context.Context, d store.Delivery) verdict {
 	ctx, stop := context.WithTimeoutCause(ctx, attemptTimeout, errSlow)
 	defer stop()
 	req := s.client.R().SetContext(ctx).SetBody(d.Body).
-		SetHeader("Content-Type", "application/json").
+		SetHeader("Content-Type", "application/json").SetHeaders(d.Header).
 		SetHeader(headerDelivery, d.ID).
 		SetHeader(headerAttempt, strconv.Itoa(d.Attempts))
 	if signed := Sign(secretsOf(cfg), time.Now(), d.ID, d.Body); signed != "" {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"golang.org/x/net/http/httpguts"
 )
 
 // CheckTarget refuses a URL that can never be the target of a completion hook: Invalid for anything but http and https
@@ -31,6 +32,17 @@ func CheckTarget(raw string, cfg config.Webhooks) error {
 		return badTarget("names a private network, which this bridge does not call (webhooks.allow_private_networks)")
 	case err != nil && endsInNumber(host):
 		return badTarget("has an address in a form that is not accepted; write it as four decimal numbers")
+	}
+	return nil
+}
+
+// CheckHook refuses a hook whose URL CheckTarget refuses, or whose secrets no header can have.
+func CheckHook(h mapping.Hook, cfg config.Webhooks) error {
+	if err := CheckTarget(h.URL, cfg); err != nil {
+		return err
+	}
+	if !httpguts.ValidHeaderFieldValue(h.Token) || !httpguts.ValidHeaderFieldValue(h.Credentials) || h.Scheme != "" && !httpguts.ValidHeaderFieldName(h.Scheme) {
+		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The token, scheme and credentials of a hook must be values that a header can have.")
 	}
 	return nil
 }

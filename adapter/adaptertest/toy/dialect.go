@@ -3,19 +3,28 @@
 // tests mount it. It sets every field of adapter.Dialect that a dialect with clients and agents needs; Dialect explains
 // why it omits the others.
 //
-// Its protocol has two routes. GET /toy answers "toy". POST /toy/say takes words as text; the header Toy-Talk names the
-// conversation they belong to, none a new one, and Toy-Once the request: one that was made before is answered as
-// before, and nothing is done again. Toy-Task names a task that has not ended, to which the words are added. Toy-Hook is
-// a URL that is told the end of the run: its talk, a blank and its status. The answer has the headers Toy-Talk and
-// Toy-Task and a line for each output of the task as it is made, a JSON string after "- ", then a
-// line "." or, when it went wrong, a JSON string after "! ".
+// Its protocol has two routes. GET /toy answers "toy". POST /toy/say takes words as text. Headers say more:
 //
-// A server with several toys has two more routes for each of them. POST /toys/{agent}/say is /toy/say for one toy. GET
-// /toys/{agent}/card returns its name and needs no key.
+//   - Toy-Talk names the conversation that the words belong to, none a new one. Toy-Name is a name of the client's own
+//     in its place.
+//   - Toy-Once names the request: one that was made before is answered as before, and nothing is done again.
+//   - Toy-Task names a task that has not ended, to which the words are added.
+//   - Toy-Hook is a URL that is told the end of the run: its talk, a blank and its status.
+//   - Toy-Notify adds a hook to the task and may be repeated: an id, a URL, a token and the statuses that the URL is
+//     told, between blanks.
+//
+// The answer has the headers Toy-Talk and Toy-Task and a line for each output of the task as it is made, a JSON string
+// after "- ". Then comes a line ".", or "?" if the last output is a question, or a JSON string after "! " if it went
+// wrong. An agent asks with a JSON string after "? ".
+//
+// A server of several toys also has routes for each of them. POST /toys/{agent}/say is /toy/say for that one. GET
+// /toys/{agent}/card answers its name, and needs no key. /toys/{agent}/hooks/{task} are the hooks of a task: GET answers
+// a line for each, POST adds one, written as Toy-Notify, and DELETE …/{hook} removes one.
 package toy
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -29,9 +38,12 @@ const (
 
 const (
 	talkHeader = "Toy-Talk"
+	nameHeader = "Toy-Name"
 	onceHeader = "Toy-Once"
 	taskHeader = "Toy-Task"
 	hookHeader = "Toy-Hook"
+
+	notifyHeader = "Toy-Notify"
 )
 
 // Dialect returns both sides of the toy. It omits Aliases, because nobody types another name. For the face it omits
@@ -46,11 +58,11 @@ func Dialect() adapter.Dialect {
 		Mount:       mount,
 		Effect:      effect,
 		Refusal:     func(e *mapping.Error) any { return map[string]string{"toy": e.Message} },
-		Fields:      append(mapping.Fields(say, mapping.CapWords, "words"), mapping.BridgedFields(say, "talk", "once", "task", "hook")...),
+		Fields:      append(mapping.Fields(say, mapping.CapWords, "words"), mapping.BridgedFields(say, "talk", "name", "once", "task", "hook", "notify")...),
 		Documents:   documents(),
 		Speaks:      "words (the toy)",
 		Flavours:    []adapter.Flavour{{Name: flavour, Request: say, Strategy: mapping.StrategyEnqueue}},
-		Webhook:     webhook,
+		Hook:        hook,
 		Snippets:    code,
 		Clients:     "Toy",
 		Observe:     observe,
@@ -61,9 +73,14 @@ func Dialect() adapter.Dialect {
 	}
 }
 
-// webhook returns the body sent to a Toy-Hook.
-func webhook(run mapping.Run, out mapping.Outcome, _ json.RawMessage) ([]byte, error) {
-	return json.Marshal(run.ThreadID + " " + string(out.Status))
+// hook writes what a Toy-Hook is told of a run and a Toy-Notify of a task.
+func hook(n adapter.HookNotice) (adapter.HookPost, error) {
+	if n.Hook.ID == "" {
+		body, err := json.Marshal(n.Run.ThreadID + " " + string(n.Outcome.Status))
+		return adapter.HookPost{Body: body}, err
+	}
+	said := fmt.Sprintf("%s %s %s\n", n.Hook.ID, n.Run.TaskID, n.Status)
+	return adapter.HookPost{Header: map[string]string{"Content-Type": "text/plain", "Toy-Token": n.Hook.Token}, Body: []byte(said)}, nil
 }
 
 // capabilities: the toy accepts words, to which the bridge adds everything else that it sends to an opaque agent.

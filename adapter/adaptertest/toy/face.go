@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -25,8 +26,12 @@ func mount(r *mux.Router, svc adapter.Service, f adapter.Face) {
 	r.Path("/toy/say").Methods("POST").Handler(adapter.Operation{Handler: http.HandlerFunc(s.say), Needs: []string{mapping.RightRun}})
 	r.Path("/toys/{agent}/card").Methods("GET").Handler(adapter.Anybody(http.HandlerFunc(s.card)))
 	r.Path("/toys/{agent}/say").Methods("POST").Handler(adapter.Operation{Handler: http.HandlerFunc(s.say), Needs: []string{mapping.RightRun}})
+	const hooks = "/toys/{agent}/hooks/{task}"
+	r.Path(hooks).Methods("GET").Handler(adapter.Operation{Handler: http.HandlerFunc(s.hooks), Needs: []string{mapping.RightRead}})
+	r.Path(hooks).Methods("POST").Handler(adapter.Operation{Handler: http.HandlerFunc(s.addHook), Needs: []string{mapping.RightRun}})
+	r.Path(hooks + "/{hook}").Methods("DELETE").Handler(adapter.Operation{Handler: http.HandlerFunc(s.deleteHook), Needs: []string{mapping.RightRun}})
 	r.NewRoute().HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "The toy serves /toy, /toy/say, /toys/{agent}/card and /toys/{agent}/say."))
+		refuse(w, mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "The toy serves /toy, /toy/say, /toys/{agent}/card, /toys/{agent}/say and /toys/{agent}/hooks/{task}."))
 	})
 }
 
@@ -48,13 +53,17 @@ func effect(method, template string) (adapter.Effect, bool) {
 		return adapter.Effect{Verb: mapping.Read, Kind: "bridge"}, true
 	case "POST /toy/say", "POST /toys/{agent}/say":
 		return adapter.Effect{Verb: mapping.Changed, Kind: "thread"}, true
+	case "GET /toys/{agent}/hooks/{task}":
+		return adapter.Effect{Verb: mapping.Read, Kind: "task"}, true
+	case "POST /toys/{agent}/hooks/{task}", "DELETE /toys/{agent}/hooks/{task}/{hook}":
+		return adapter.Effect{Verb: mapping.Changed, Kind: "task"}, true
 	}
 	return adapter.Effect{}, false
 }
 
 // say starts a run with the words and responds with its steps.
 func (s *face) say(w http.ResponseWriter, r *http.Request) {
-	for _, name := range []string{talkHeader, onceHeader, taskHeader} {
+	for _, name := range []string{talkHeader, nameHeader, onceHeader, taskHeader} {
 		if !mapping.IsText(r.Header.Get(name)) {
 			refuse(w, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s must be UTF-8.", name))
 			return
@@ -65,7 +74,11 @@ func (s *face) say(w http.ResponseWriter, r *http.Request) {
 		refuse(w, mapping.Classify(err))
 		return
 	}
-	started, err := s.svc.StartRun(r.Context(), new(newRun(mux.Vars(r)["agent"], r.Header, string(words))))
+	n := newRun(mux.Vars(r)["agent"], r.Header, string(words))
+	for _, line := range r.Header.Values(notifyHeader) {
+		n.Hooks = append(n.Hooks, readHook(line))
+	}
+	started, err := s.svc.StartRun(r.Context(), &n)
 	if err != nil {
 		refuse(w, mapping.Classify(err))
 		return
@@ -96,11 +109,52 @@ func (s *face) say(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, ".")
 }
 
+// readHook reads a line of Toy-Notify. The service refuses what is missing.
+func readHook(line string) mapping.Hook {
+	words := append(strings.Fields(line), "", "", "")
+	h := mapping.Hook{ID: words[0], Flavour: flavour, URL: words[1], Token: words[2]}
+	for _, status := range words[3:max(3, len(words)-3)] {
+		h.Fires = append(h.Fires, mapping.TaskStatus(status))
+	}
+	return h
+}
+
+func taskOf(r *http.Request) adapter.TaskRef {
+	return adapter.TaskRef{Agent: mux.Vars(r)["agent"], ID: mux.Vars(r)["task"], Flavour: flavour}
+}
+
+func (s *face) hooks(w http.ResponseWriter, r *http.Request) {
+	list, err := s.svc.ListHooks(r.Context(), taskOf(r))
+	if err != nil {
+		refuse(w, mapping.Classify(err))
+		return
+	}
+	for _, h := range list {
+		fmt.Fprintln(w, h.ID, h.URL, h.Token, h.Fires)
+	}
+}
+
+func (s *face) addHook(w http.ResponseWriter, r *http.Request) {
+	text, err := io.ReadAll(r.Body)
+	if err == nil {
+		_, err = s.svc.CreateHook(r.Context(), taskOf(r), readHook(string(text)))
+	}
+	if err != nil {
+		refuse(w, mapping.Classify(err))
+	}
+}
+
+func (s *face) deleteHook(w http.ResponseWriter, r *http.Request) {
+	if err := s.svc.DeleteHook(r.Context(), taskOf(r), mux.Vars(r)["hook"]); err != nil {
+		refuse(w, mapping.Classify(err))
+	}
+}
+
 // newRun returns the request for a run of an agent, or of the default agent if none is named.
 func newRun(agent string, h http.Header, words string) adapter.RunRequest {
 	input, _ := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": words}}})
 	return adapter.RunRequest{
-		ThreadID: h.Get(talkHeader), TaskID: h.Get(taskHeader), Agent: agent, IfNotExists: "create", Flavour: flavour, Fields: []string{"words"},
+		ThreadID: h.Get(talkHeader), ThreadName: h.Get(nameHeader), TaskID: h.Get(taskHeader), Agent: agent, IfNotExists: "create", Flavour: flavour, Fields: []string{"words"},
 		Input: input, Kwargs: rule.RequestOf(input), HasInput: true, InputAnswers: h.Get(taskHeader) != "", IdempotencyKey: h.Get(onceHeader), Webhook: h.Get(hookHeader),
 	}
 }

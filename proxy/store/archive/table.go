@@ -34,9 +34,10 @@ const (
 
 // tables lists the exported tables in order. TestEveryColumnIsExported compares them with the migrations.
 var tables = []table{
-	keyed("threads", "#id tenant thread_id owner status *metadata *config *interrupts #created_us #updated_us #expires_us agents #keep_latest #ttl_us"),
+	keyed("threads", "#id tenant thread_id owner status *metadata *config *interrupts #created_us #updated_us #expires_us agents #keep_latest #ttl_us name named_for"),
 	listed("thread_seq", "thread", "#thread #seq head prev_head #line #base #prev_base"),
-	keyed("tasks", "#id tenant task_id owner #thread agent #has_input *input *additional #topic #cursor_n #reserved_n #reserved_until_us #created_us #updated_us"),
+	keyed("tasks", "#id tenant task_id owner #thread agent #has_input *input *additional #topic #cursor_n #reserved_n #reserved_until_us #hooks status #status_us #created_us #updated_us"),
+	listed("hooks", "task, hook_id", "#task hook_id flavour url *secret fires #created_us"),
 	keyed("runs", `#id tenant run_id owner #thread #task agent assistant_id status #parked holder #fence #attempt strategy #concurrent flavour *metadata *kwargs
  *options base *fault stop #from_seq #last_seq #created_us #updated_us #started_us #ended_us #run_after_us #trimmed cancel_reason left_by`),
 	keyed("events", "#id #thread #seq #run kind #at_us #line checkpoint #base *head *data *snapshot"),
@@ -44,7 +45,7 @@ var tables = []table{
 	listed("links", "thread, agent, task_id", "#thread agent task_id remote *body"),
 	listed("requests", "task, n", "#task #n #has_input *input *additional"),
 	listed("updates", "thread", "#thread holder token"),
-	keyed("outbox", "#id tenant run_id url *body #attempts error #created_us #due_us #done_us owner thread_owner"),
+	keyed("outbox", "#id tenant run_id task_id hook status url *headers *body #attempts error #created_us #due_us #done_us owner thread_owner"),
 	listed("idempotency", "tenant, route, key_text", "tenant route key_text *sum made_id #created_us owner"),
 	keyed("artifacts", `#id #thread artifact_id task_id path #nested #size mime sum #agent_created remote_id #staged #blob #created_us #modified_us
  #run #until_run`),

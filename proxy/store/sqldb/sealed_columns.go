@@ -48,7 +48,9 @@ events.data #thread #seq
 events.snapshot #thread #seq
 requests.input #task #n
 requests.additional #task #n
-outbox.body run_id
+hooks.secret #task hook_id
+outbox.body run_id hook status
+outbox.headers run_id hook status
 idempotency.sum tenant route key_text
 chunks.data #blob #n
 crons.payload tenant cron_id

@@ -157,6 +157,110 @@ func TestFurtherDialectWritesItsWebhooks(t *testing.T) {
 	}
 }
 
+// TestThreadsNamedByClients checks that the same name of a caller for an agent means the same thread, also for requests
+// at once.
+func TestThreadsNamedByClients(t *testing.T) {
+	t.Parallel()
+	agents := map[string]config.Agent{}
+	for _, name := range []string{"agent", "other"} {
+		agents[name] = rig.AgentAt(adaptertest.Serve(t, &toy.Agent{Says: []string{"one"}}).URL)
+	}
+	cfg := rig.ConfigFor(t, agents)
+	const alice, bob = "a-key-of-alice-which-is-long", "a-key-of-bob-which-is-long-too"
+	cfg.Auth.Keys = []config.Key{{ID: "alice", Key: alice}, {ID: "bob", Key: bob}}
+	b := rig.StartSpeaking(t, cfg, withToy())
+	talks := make(chan string, 4)
+	for range cap(talks) {
+		go func() {
+			talks <- b.Do("POST", "/toys/agent/say", "hi", "Toy-Name", "my trip/é", "X-Api-Key", alice).Header.Get("Toy-Talk")
+		}()
+	}
+	talk := <-talks
+	for range cap(talks) - 1 {
+		if other := <-talks; other != talk || talk == "" {
+			t.Errorf("one name means the threads %q and %q", talk, other)
+		}
+	}
+	for _, c := range []struct{ agent, key, name string }{{"other", alice, "my trip/é"}, {"agent", bob, "my trip/é"}, {"agent", alice, "my trip"}} {
+		if got := b.Do("POST", "/toys/"+c.agent+"/say", "hi", "Toy-Name", c.name, "X-Api-Key", c.key).OK().Header.Get("Toy-Talk"); got == talk || got == "" {
+			t.Errorf("%v is on thread %q", c, got)
+		}
+	}
+	b.Do("POST", "/toys/agent/say", "hi", "Toy-Name", strings.Repeat("x", 256), "X-Api-Key", alice).Want(t, 422, "1 to 255")
+	b.Do("POST", "/toys/agent/say", "hi", "Toy-Name", "x", "Toy-Talk", talk, "X-Api-Key", alice).Want(t, 422, "not by both")
+}
+
+// TestHooksOfATask checks that the hooks of a task are told their statuses in the toy's words, in order, and that one is
+// added, listed without its token and removed while the task waits.
+func TestHooksOfATask(t *testing.T) {
+	t.Parallel()
+	told := make(chan string, 16)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		told <- r.URL.Path + " " + r.Header.Get("Toy-Token") + " " + string(body)
+	}))
+	t.Cleanup(receiver.Close)
+	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, &toy.Agent{Says: []string{"Friday it is."}, Asks: "Which day?"}).URL)})
+	cfg.Webhooks.AllowPrivateNetworks = true
+	b := rig.StartSpeaking(t, cfg, withToy())
+	asked := b.Do("POST", "/toy/say", "book it", "Toy-Notify", "all "+receiver.URL+"/all s1 submitted working asking done", "Toy-Hook", receiver.URL+"/end").Want(t, 200, "?\n")
+	task, talk := asked.Header.Get("Toy-Task"), asked.Header.Get("Toy-Talk")
+	hooks := "/toys/agent/hooks/" + task
+	b.Do("POST", hooks, "asks "+receiver.URL+"/asks s2 asking").OK()
+	b.Do("POST", hooks, "gone "+receiver.URL+"/gone s3 done").OK()
+	b.Get(hooks).Want(t, 200, "all "+receiver.URL+"/all  [submitted working asking done]\nasks "+receiver.URL+"/asks  [asking]\ngone ")
+	for range 2 {
+		b.Do("DELETE", hooks+"/gone", "").OK()
+	}
+	b.Do("POST", hooks, "x "+receiver.URL+" s never").Want(t, 422, "No task has the status")
+	b.Do("POST", hooks, "x ftp://x s done").Want(t, 422, "webhook must be an http or https URL")
+	b.Do("POST", "/toys/agent/hooks/unknown", "x "+receiver.URL+" s done").Want(t, 404, "no task")
+	b.Do("POST", "/toy/say", "Friday", "Toy-Task", task).Want(t, 200, ".\n")
+	got := map[string][]string{}
+	for range 5 {
+		select {
+		case line := <-told:
+			path, rest, _ := strings.Cut(line, " ")
+			got[path] = append(got[path], rest)
+		case <-time.After(time.Minute):
+			t.Fatalf("the hooks were only told %v", got)
+		}
+	}
+	say := func(status string) string { return "s1 all " + task + " " + status + "\n" }
+	want := map[string][]string{"/all": {say("working"), say("asking"), say("working"), say("done")}, "/end": {` "` + talk + ` interrupted"`}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what the hooks were told (-want +got):\n%s", diff)
+	}
+}
+
+// TestHookIsToldOfAQuestion checks that a hook that names only that status is told when the task asks, and nothing else.
+func TestHookIsToldOfAQuestion(t *testing.T) {
+	t.Parallel()
+	told := make(chan string, 16)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		told <- string(body)
+	}))
+	t.Cleanup(receiver.Close)
+	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, &toy.Agent{Says: []string{"Friday it is."}, Asks: "Which day?"}).URL)})
+	cfg.Webhooks.AllowPrivateNetworks = true
+	b := rig.StartSpeaking(t, cfg, withToy())
+	task := b.Do("POST", "/toy/say", "book it", "Toy-Notify", "one "+receiver.URL+" s asking").Want(t, 200, "?\n").Header.Get("Toy-Task")
+	b.Do("POST", "/toy/say", "Friday", "Toy-Task", task, "Toy-Notify", "two "+receiver.URL+" s done").Want(t, 200, ".\n")
+	got := map[string]bool{}
+	for range 2 {
+		select {
+		case line := <-told:
+			got[line] = true
+		case <-time.After(time.Minute):
+			t.Fatalf("the hooks were only told %v", got)
+		}
+	}
+	if !got["one "+task+" asking\n"] || !got["two "+task+" done\n"] {
+		t.Errorf("the hooks were told %v", got)
+	}
+}
+
 // TestFurtherDialectAddsRows to the loss table, and changes none.
 func TestFurtherDialectAddsRows(t *testing.T) {
 	t.Parallel()

@@ -10,7 +10,8 @@
 -- agents names each agent that a run or task of the thread was made for, as /name/, in any order. A key of auth.keys
 -- with agents sees the threads whose agents it may all use. Names stay when their runs are deleted, since the state may
 -- still hold what they said. keep_latest is 1 if the thread stays when its time is over and loses its older states.
--- ttl_us is the time to live that expires_us was computed from, or 0 if it is unknown.
+-- ttl_us is the time to live that expires_us was computed from, or 0 if it is unknown. name is a name that the client
+-- gave the thread for runs of the agent named_for, or ''.
 CREATE TABLE threads (
   id          INTEGER PRIMARY KEY,
   tenant      TEXT NOT NULL,
@@ -23,11 +24,14 @@ CREATE TABLE threads (
   agents      TEXT NOT NULL DEFAULT '',
   keep_latest INTEGER NOT NULL DEFAULT 0,
   ttl_us      BIGINT NOT NULL DEFAULT 0,
+  name        TEXT NOT NULL DEFAULT '',
+  named_for   TEXT NOT NULL DEFAULT '',
   created_us  BIGINT NOT NULL,
   updated_us  BIGINT NOT NULL,
   expires_us  BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX threads_name ON threads (tenant, thread_id);
+CREATE UNIQUE INDEX threads_named ON threads (tenant, owner, named_for, name) WHERE name <> '';
 CREATE INDEX threads_expiry ON threads (expires_us) WHERE expires_us > 0;
 
 -- The numbers of a thread and the tip of its history. The table is narrow because every append rewrites its row.
@@ -43,6 +47,8 @@ CREATE TABLE thread_seq (
   prev_base BIGINT NOT NULL
 );
 
+-- status is that in which the newest run leaves the task, status_us the time of its newest change. hooks is the number of
+-- rows in hooks.
 CREATE TABLE tasks (
   id                INTEGER PRIMARY KEY,
   tenant            TEXT NOT NULL,
@@ -57,12 +63,29 @@ CREATE TABLE tasks (
   cursor_n          INTEGER NOT NULL,
   reserved_n        INTEGER NOT NULL,
   reserved_until_us BIGINT NOT NULL,
+  hooks             INTEGER NOT NULL DEFAULT 0,
+  status            TEXT NOT NULL,
+  status_us         BIGINT NOT NULL,
   created_us        BIGINT NOT NULL,
   updated_us        BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX tasks_name ON tasks (tenant, task_id);
 CREATE INDEX tasks_agent ON tasks (tenant, agent, id);
 CREATE INDEX tasks_thread ON tasks (thread, id);
+CREATE INDEX tasks_status ON tasks (tenant, agent, status_us, task_id);
+
+-- URLs that are told about changes of a task's status. fires has the statuses, each between spaces. secret is what the
+-- receiver knows the caller by, as JSON.
+CREATE TABLE hooks (
+  task       BIGINT NOT NULL,
+  hook_id    TEXT NOT NULL,
+  flavour    TEXT NOT NULL,
+  url        TEXT NOT NULL,
+  secret     BLOB NOT NULL,
+  fires      TEXT NOT NULL,
+  created_us BIGINT NOT NULL,
+  PRIMARY KEY (task, hook_id)
+);
 
 CREATE TABLE requests (
   task       BIGINT NOT NULL,
@@ -185,14 +208,20 @@ CREATE TABLE processes (
   until_us BIGINT NOT NULL
 );
 
--- thread_owner is the owner of the run's thread, whose state a webhook contains. A row outlives its run.
+-- hook is the hook that is told, and status the one of the task task_id that it is told; all are '' for the webhook of a
+-- run. The deliveries of a hook are made in the order of their rows. thread_owner is the owner of the run's thread, whose
+-- state a webhook contains. A row outlives its run and its hook.
 CREATE TABLE outbox (
   id           INTEGER PRIMARY KEY,
   tenant       TEXT NOT NULL,
   owner        TEXT NOT NULL DEFAULT '',
   thread_owner TEXT NOT NULL DEFAULT '',
   run_id       TEXT NOT NULL,
+  task_id      TEXT NOT NULL DEFAULT '',
+  hook         TEXT NOT NULL DEFAULT '',
+  status       TEXT NOT NULL DEFAULT '',
   url          TEXT NOT NULL,
+  headers      BLOB,
   body         BLOB NOT NULL,
   attempts     INTEGER NOT NULL,
   error        TEXT NOT NULL,
@@ -202,6 +231,7 @@ CREATE TABLE outbox (
 );
 CREATE INDEX outbox_due ON outbox (due_us) WHERE done_us = 0;
 CREATE INDEX outbox_done ON outbox (done_us) WHERE done_us > 0;
+CREATE INDEX outbox_hook ON outbox (task_id, hook, id) WHERE done_us = 0 AND hook <> '';
 CREATE INDEX outbox_run ON outbox (tenant, run_id);
 
 CREATE TABLE idempotency (

@@ -1,0 +1,192 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
+)
+
+// WriteHook returns what a hook is told about a status of its task; nil: nothing. It is called in the transaction that
+// changes the status, which may run twice, and must not use the store.
+type WriteHook func(h mapping.Hook, status mapping.TaskStatus) *Webhook
+
+// hookSecret is the column secret of a hook.
+type hookSecret struct {
+	Token       string `json:"token,omitempty"`
+	Scheme      string `json:"scheme,omitempty"`
+	Credentials string `json:"credentials,omitempty"`
+}
+
+// MaxHooks is the number of hooks that a task may have.
+const MaxHooks = 20
+
+// PutHook adds a hook to a task, or replaces the one of the same id. Limited too_many_hooks if the task has MaxHooks.
+func (s *Tasks) PutHook(ctx context.Context, taskID string, h mapping.Hook) (made mapping.Hook, err error) {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
+		task, err := s.lockedTask(ctx, t, taskID)
+		if err != nil {
+			return err
+		}
+		made, err = putHook(t, task, h)
+		return err
+	})
+	return withoutSecrets(made), err
+}
+
+// lockedTask returns the key of a task whose thread is then locked: its status does not change until the commit.
+func (s *Tasks) lockedTask(ctx context.Context, t *sqldb.Tx, id string) (int64, error) {
+	row, err := findTask(t, tables.ScopeOf(ctx), id)
+	if err != nil {
+		return 0, err
+	}
+	return row.key, tables.LockThread(t, row.thread)
+}
+
+func putHook(t *sqldb.Tx, task int64, h mapping.Hook) (mapping.Hook, error) {
+	h.CreatedAt = sqldb.TimeOf(t.Now)
+	secret, err := json.Marshal(hookSecret{h.Token, h.Scheme, h.Credentials})
+	if err != nil {
+		return h, err
+	}
+	var fires strings.Builder
+	fires.WriteByte(' ')
+	for _, status := range h.Fires {
+		fires.WriteString(string(status) + " ")
+	}
+	if err := t.Put(`INSERT INTO hooks (task, hook_id, flavour, url, secret, fires, created_us) VALUES ($1, $2, $3, $4, $5, $6, $7)
+ ON CONFLICT (task, hook_id) DO UPDATE SET flavour = excluded.flavour, url = excluded.url, secret = excluded.secret, fires = excluded.fires, created_us = excluded.created_us`,
+		task, h.ID, string(h.Flavour), h.URL, t.Sealed(secret, colHookSecret, task, h.ID), fires.String(), t.Now); err != nil {
+		return h, err
+	}
+	n, err := countTaskHooks(t, task)
+	if err == nil && n > MaxHooks {
+		err = mapping.Errorf(mapping.Limited, "too_many_hooks", "A task has at most %d hooks. Delete one first.", MaxHooks)
+	}
+	return h, err
+}
+
+// countTaskHooks sets the number of hooks in the row of their task.
+func countTaskHooks(t *sqldb.Tx, task int64) (n int, err error) {
+	err = t.Get(`UPDATE tasks SET hooks = (SELECT count(*) FROM hooks WHERE task = $1) WHERE id = $1 RETURNING hooks`, sqldb.In{task}, sqldb.Out{&n})
+	return n, err
+}
+
+// Hooks returns the hooks of a task in the order of their ids, without their secrets.
+func (s *Tasks) Hooks(ctx context.Context, taskID string) (list []mapping.Hook, err error) {
+	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
+		task, err := taskKey(t, tables.ScopeOf(ctx), taskID)
+		if err == nil {
+			list, err = readHooks(t, task)
+		}
+		return err
+	})
+	for i := range list {
+		list[i] = withoutSecrets(list[i])
+	}
+	return list, err
+}
+
+func withoutSecrets(h mapping.Hook) mapping.Hook {
+	h.Token, h.Credentials = "", ""
+	return h
+}
+
+func readHooks(t *sqldb.Tx, task int64) (list []mapping.Hook, err error) {
+	err = t.Each(`SELECT hook_id, flavour, url, secret, fires, created_us FROM hooks WHERE task = $1 ORDER BY hook_id`, sqldb.In{task}, func(scan func(...any) error) error {
+		var h mapping.Hook
+		var raw []byte
+		var fires string
+		var created int64
+		if err := scan(&h.ID, (*string)(&h.Flavour), &h.URL, sqldb.Unsealed(&raw, colHookSecret, task, &h.ID), &fires, &created); err != nil {
+			return err
+		}
+		var secret hookSecret
+		if err := decode(raw, &secret); err != nil {
+			return err
+		}
+		h.Token, h.Scheme, h.Credentials = secret.Token, secret.Scheme, secret.Credentials
+		for status := range strings.FieldsSeq(fires) {
+			h.Fires = append(h.Fires, mapping.TaskStatus(status))
+		}
+		h.CreatedAt = sqldb.TimeOf(created)
+		list = append(list, h)
+		return nil
+	})
+	return list, err
+}
+
+// DeleteHook removes a hook, if it is there, and what it is still to be told.
+func (s *Tasks) DeleteHook(ctx context.Context, taskID, id string) error {
+	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
+		task, err := s.lockedTask(ctx, t, taskID)
+		if err != nil {
+			return err
+		}
+		if err := t.Put(`DELETE FROM hooks WHERE task = $1 AND hook_id = $2`, task, id); err != nil {
+			return err
+		}
+		if err := t.Put(`DELETE FROM outbox WHERE task_id = $1 AND hook = $2 AND tenant = $3 AND done_us = 0 AND hook <> ''`, taskID, id, tables.TenantOf(ctx)); err != nil {
+			return err
+		}
+		_, err = countTaskHooks(t, task)
+		return err
+	})
+}
+
+// statusChange is a change of a task's status by one of its runs, in the transaction of the event that it follows from.
+type statusChange struct {
+	at     runKey
+	runID  string
+	status mapping.TaskStatus
+	write  WriteHook // nil: no hook is told
+}
+
+// changeTaskStatus notes a new status, and writes what the task's hooks are told about it. Only the newest run of a task
+// changes its status; one that is to wait for an earlier run does not.
+func (b *base) changeTaskStatus(t *sqldb.Tx, c statusChange) error {
+	var task int64
+	var hooks int
+	var id string
+	err := t.Get(`UPDATE tasks SET status = $2, status_us = $3 WHERE id = (SELECT task FROM runs WHERE id = $1) AND status <> $2
+ AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.task = tasks.id AND (r.id > $1 OR $2 = 'submitted' AND r.id < $1 AND r.ended_us = 0))
+ RETURNING id, task_id, hooks`, sqldb.In{c.at.Run, string(c.status), t.Now}, sqldb.Out{&task, &id, &hooks})
+	if err != nil || hooks == 0 {
+		return ifAny(err)
+	}
+	return b.fireHooks(t, c, task, id)
+}
+
+// fireHooks writes the rows of the outbox for the hooks that a status fires.
+func (b *base) fireHooks(t *sqldb.Tx, c statusChange, task int64, taskID string) error {
+	list, err := readHooks(t, task)
+	if err != nil || c.write == nil {
+		return err
+	}
+	for _, h := range list {
+		if !slices.Contains(h.Fires, c.status) {
+			continue
+		}
+		w := c.write(h, c.status)
+		if w == nil {
+			continue
+		}
+		w.URL, w.hook, w.task, w.status = h.URL, h.ID, taskID, c.status
+		if err := b.addWebhook(t, c.at, c.runID, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restoreTaskStatus gives a task the status of its newest run that is left, after a newer one was deleted.
+func restoreTaskStatus(t *sqldb.Tx, deleted *runRow) error {
+	return t.Put(`UPDATE tasks SET status_us = $3, status = coalesce((SELECT CASE r.status WHEN 'pending' THEN 'submitted' WHEN 'running' THEN 'working' WHEN 'success' THEN 'done'
+ WHEN 'interrupted' THEN CASE r.cancel_reason WHEN '' THEN 'asking' ELSE 'cancelled' END ELSE 'failed' END
+ FROM runs r WHERE r.task = $1 ORDER BY r.id DESC LIMIT 1), 'submitted')
+ WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.task = $1 AND r.id > $2)`, deleted.task, deleted.key, t.Now)
+}
