@@ -1,0 +1,205 @@
+package wire
+
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+type card AgentCard
+
+// legacyInterface is an AgentInterface of 0.3.
+type legacyInterface struct {
+	URL       string `json:"url"`
+	Transport string `json:"transport"`
+}
+
+// readCard reads cards of 1.0, of 0.3 and of both at once. Interfaces that only 0.3's members name come last, in their
+// order, since a hybrid card lists its preferred ones in supportedInterfaces.
+func readCard(dec *jsontext.Decoder, c *AgentCard) error {
+	var x struct {
+		card
+		URL                  string                `json:"url"`
+		PreferredTransport   string                `json:"preferredTransport"`
+		AdditionalInterfaces []legacyInterface     `json:"additionalInterfaces"`
+		ProtocolVersion      string                `json:"protocolVersion"`
+		ExtendedCard         bool                  `json:"supportsAuthenticatedExtendedCard"`
+		Security             []SecurityRequirement `json:"security"`
+	}
+	if err := json.UnmarshalDecode(dec, &x); err != nil {
+		return err
+	}
+	*c = AgentCard(x.card)
+	c.Capabilities.ExtendedAgentCard = c.Capabilities.ExtendedAgentCard || x.ExtendedCard
+	if len(c.SecurityRequirements) == 0 {
+		c.SecurityRequirements = x.Security
+	}
+	version := x.ProtocolVersion
+	if version == "" {
+		version = V03.String()
+	}
+	for i := range c.SupportedInterfaces {
+		// Without a version, official SDKs assume 0.3 (a2a-python).
+		if f := &c.SupportedInterfaces[i]; f.ProtocolVersion == "" {
+			f.ProtocolVersion = version
+		}
+	}
+	legacy := x.AdditionalInterfaces
+	if x.URL != "" {
+		transport := x.PreferredTransport
+		if transport == "" {
+			transport = BindingJSONRPC // the default of 0.3
+		}
+		legacy = slices.Insert(legacy, 0, legacyInterface{URL: x.URL, Transport: transport})
+	}
+	for _, f := range legacy {
+		c.addInterface(AgentInterface{URL: f.URL, ProtocolBinding: f.Transport, ProtocolVersion: version})
+	}
+	return nil
+}
+
+// addInterface adds an interface that the card does not list yet.
+func (c *AgentCard) addInterface(f AgentInterface) {
+	added, ok := ParseVersion(f.ProtocolVersion)
+	known := slices.ContainsFunc(c.SupportedInterfaces, func(g AgentInterface) bool {
+		v, parsed := ParseVersion(g.ProtocolVersion)
+		return g.URL == f.URL && g.ProtocolBinding == f.ProtocolBinding && (g.ProtocolVersion == f.ProtocolVersion || ok && parsed && v == added)
+	})
+	if !known {
+		c.SupportedInterfaces = append(c.SupportedInterfaces, f)
+	}
+}
+
+type agentInterface AgentInterface
+
+// readInterface also takes transport, 0.3's name of the binding.
+func readInterface(dec *jsontext.Decoder, f *AgentInterface) error {
+	var x struct {
+		agentInterface
+		Transport string `json:"transport"`
+	}
+	if err := json.UnmarshalDecode(dec, &x); err != nil {
+		return err
+	}
+	*f = AgentInterface(x.agentInterface)
+	if f.ProtocolBinding == "" {
+		f.ProtocolBinding = x.Transport
+	}
+	return nil
+}
+
+type skill AgentSkill
+
+func readSkill(dec *jsontext.Decoder, s *AgentSkill) error {
+	var x struct {
+		skill
+		Security []SecurityRequirement `json:"security"` // 0.3
+	}
+	if err := json.UnmarshalDecode(dec, &x); err != nil {
+		return err
+	}
+	*s = AgentSkill(x.skill)
+	if len(s.SecurityRequirements) == 0 {
+		s.SecurityRequirements = x.Security
+	}
+	return nil
+}
+
+// readRequirement takes {schemes: {name: {list: [scope]}}} and 0.3's {name: [scope]}.
+func readRequirement(dec *jsontext.Decoder, s *SecurityRequirement) error {
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	*s = nil
+	var schemes struct {
+		Schemes jsontext.Value `json:"schemes"`
+	}
+	o := dec.Options()
+	if err := json.Unmarshal(raw, &schemes, o); err != nil {
+		return err
+	}
+	if schemes.Schemes.Kind() != '{' {
+		legacy := map[string][]string{}
+		err := json.Unmarshal(raw, &legacy, o)
+		*s = legacy
+		return err
+	}
+	var lists map[string]struct {
+		List []string `json:"list"`
+	}
+	if err := json.Unmarshal(schemes.Schemes, &lists, o); err != nil {
+		return err
+	}
+	*s = make(SecurityRequirement, len(lists))
+	for name, l := range lists {
+		(*s)[name] = l.List
+	}
+	return nil
+}
+
+// scheme is a security scheme of 0.3, of the type that Type names.
+type scheme struct {
+	Type              string `json:"type"`
+	Description       string `json:"description,omitzero"`
+	In                string `json:"in,omitzero"`
+	Name              string `json:"name,omitzero"`
+	Scheme            string `json:"scheme,omitzero"`
+	BearerFormat      string `json:"bearerFormat,omitzero"`
+	Flows             Object `json:"flows,omitzero"`
+	OAuth2MetadataURL string `json:"oauth2MetadataUrl,omitzero"`
+	OpenIDConnectURL  string `json:"openIdConnectUrl,omitzero"`
+}
+
+type securityScheme SecurityScheme
+
+func readScheme(dec *jsontext.Decoder, s *SecurityScheme) error {
+	var x struct {
+		securityScheme
+		scheme
+	}
+	if err := json.UnmarshalDecode(dec, &x); err != nil {
+		return err
+	}
+	*s = SecurityScheme(x.securityScheme)
+	if *s != (SecurityScheme{}) {
+		return nil
+	}
+	l := x.scheme
+	switch l.Type {
+	case "apiKey":
+		s.APIKey = &APIKeySecurityScheme{Description: l.Description, Location: l.In, Name: l.Name}
+	case "http":
+		s.HTTPAuth = &HTTPAuthSecurityScheme{Description: l.Description, Scheme: l.Scheme, BearerFormat: l.BearerFormat}
+	case "oauth2":
+		s.OAuth2 = &OAuth2SecurityScheme{Description: l.Description, Flows: l.Flows, OAuth2MetadataURL: l.OAuth2MetadataURL}
+	case "openIdConnect":
+		s.OpenIDConnect = &OpenIDConnectSecurityScheme{Description: l.Description, OpenIDConnectURL: l.OpenIDConnectURL}
+	case "mutualTLS":
+		s.MTLS = &MutualTLSSecurityScheme{Description: l.Description}
+	}
+	return nil
+}
+
+// legacy returns the 0.3 form of a scheme.
+func (s SecurityScheme) legacy() scheme {
+	switch {
+	case s.APIKey != nil:
+		return scheme{Type: "apiKey", Description: s.APIKey.Description, In: s.APIKey.Location, Name: s.APIKey.Name}
+	case s.HTTPAuth != nil:
+		return scheme{Type: "http", Description: s.HTTPAuth.Description, Scheme: s.HTTPAuth.Scheme, BearerFormat: s.HTTPAuth.BearerFormat}
+	case s.OAuth2 != nil:
+		return scheme{Type: "oauth2", Description: s.OAuth2.Description, Flows: s.OAuth2.Flows, OAuth2MetadataURL: s.OAuth2.OAuth2MetadataURL}
+	case s.OpenIDConnect != nil:
+		return scheme{Type: "openIdConnect", Description: s.OpenIDConnect.Description, OpenIDConnectURL: s.OpenIDConnect.OpenIDConnectURL}
+	}
+	return scheme{Type: "mutualTLS", Description: s.mtlsDescription()}
+}
+
+func (s SecurityScheme) mtlsDescription() string {
+	if s.MTLS == nil {
+		return ""
+	}
+	return s.MTLS.Description
+}

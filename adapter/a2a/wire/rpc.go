@@ -1,0 +1,177 @@
+package wire
+
+import (
+	stdjson "encoding/json"
+	"fmt"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// stdRaw is the type of carried JSON throughout the bridge.
+type stdRaw = stdjson.RawMessage
+
+// ID is the id of a JSON-RPC call as it was written: a string, a number or null. nil stands for null.
+type ID stdRaw
+
+// maxID bounds an id, which is repeated in every frame of a stream.
+const maxID = 1024
+
+// Call is a JSON-RPC request (S 9.1).
+type Call struct {
+	ID     ID
+	Method string
+	Params stdRaw // an object; nil if absent
+}
+
+// Call reads a JSON-RPC request. It refuses batches, which A2A does not have, and notifications, since every method has
+// an answer. An error is an *Error, to be answered under the ID of the returned Call.
+func (r *Reader) Call(raw []byte) (Call, error) {
+	if rawjson.Kind(rawjson.Trim(raw)) == '[' && rawjson.Valid(raw) {
+		return Call{}, &Error{Code: CodeInvalidRequest, Message: "Batches are not supported. Send one request at a time."}
+	}
+	if !rawjson.Valid(raw) {
+		return Call{}, &Error{Code: CodeParse, Message: "The request is not valid JSON."}
+	}
+	var x struct {
+		Version stdRaw `json:"jsonrpc"`
+		ID      stdRaw `json:"id"`
+		Method  stdRaw `json:"method"`
+		Params  stdRaw `json:"params"`
+	}
+	refuse := func(format string, args ...any) (Call, error) {
+		return Call{ID: usableID(x.ID)}, &Error{Code: CodeInvalidRequest, Message: fmt.Sprintf(format, args...)}
+	}
+	if rawjson.Kind(rawjson.Trim(raw)) != '{' {
+		return refuse("The request must be a JSON object.")
+	}
+	if err := json.Unmarshal(raw, &x, jsontext.AllowDuplicateNames(r.lenient), jsontext.AllowInvalidUTF8(r.lenient)); err != nil {
+		return Call{}, &Error{Code: CodeParse, Message: r.refuse(err).Message, Err: err}
+	}
+	id := usableID(x.ID)
+	method, isText := rawjson.Text(x.Method)
+	switch {
+	case len(x.ID) > maxID:
+		return refuse("id must be at most %d bytes long.", maxID)
+	case x.ID != nil && id == nil:
+		return refuse("id must be a string, a number or null.")
+	case rawjson.TextOf(x.Version) != "2.0":
+		return refuse(`jsonrpc must be "2.0".`)
+	case !isText || method == "":
+		return refuse("method must be a string.")
+	case x.ID == nil:
+		return refuse("Notifications are not supported: the request needs an id.")
+	}
+	c := Call{ID: id, Method: method}
+	switch rawjson.Kind(x.Params) {
+	case '{':
+		c.Params = x.Params
+	case 0, 'n':
+	default:
+		return c, invalidAt("params", "must be an object")
+	}
+	if err := r.check(raw); err != nil {
+		return c, err
+	}
+	return c, nil
+}
+
+// usableID returns an id that may be answered with, null included; nil for any other.
+func usableID(raw stdRaw) ID {
+	switch rawjson.Kind(raw) {
+	case '"', '0', 'n':
+		if len(raw) <= maxID {
+			return ID(raw)
+		}
+	}
+	return nil
+}
+
+// Params decodes the parameters of a call; absent ones are an empty object. Errors are those of Read.
+func (r *Reader) Params(v Version, c Call, into any) error {
+	if c.Params == nil {
+		return r.Read(v, []byte("{}"), into)
+	}
+	return r.Read(v, c.Params, into)
+}
+
+// AppendCall appends a JSON-RPC request. params may be nil for none.
+func AppendCall(dst []byte, v Version, id ID, m Method, params any) ([]byte, error) {
+	name := m.Name(v)
+	if name == "" {
+		return dst, fmt.Errorf("A2A %s has no method %s", v, m)
+	}
+	dst = appendHead(dst, id)
+	dst = append(dst, `,"method":`...)
+	dst = append(dst, rawjson.Quote(name)...)
+	if params != nil {
+		var err error
+		if dst, err = Append(append(dst, `,"params":`...), v, params); err != nil {
+			return dst, err
+		}
+	}
+	return append(dst, '}'), nil
+}
+
+// AppendResult appends a JSON-RPC answer, which is also the data of a stream's frame (S 9.4.2).
+func AppendResult(dst []byte, v Version, id ID, result any) ([]byte, error) {
+	dst, err := Append(append(appendHead(dst, id), `,"result":`...), v, result)
+	return append(dst, '}'), err
+}
+
+// AppendError appends a JSON-RPC error, which is also the data of the frame that ends a stream.
+func AppendError(dst []byte, id ID, e *Error) []byte {
+	dst = append(appendHead(dst, id), `,"error":`...)
+	return append(appendError(dst, e.rpc()), '}')
+}
+
+func appendHead(dst []byte, id ID) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
+	return append(dst, orNull(stdRaw(id))...)
+}
+
+// Response returns the result of a JSON-RPC answer as it came. An error is an *Error: the agent's own, or one of
+// CodeInvalidAgentResponse if the answer has neither result nor error. The id is not compared.
+func (r *Reader) Response(raw []byte) (stdRaw, error) {
+	if err := r.check(raw); err != nil {
+		return nil, err
+	}
+	var x struct {
+		Result jsontext.Value `json:"result"`
+		Error  jsontext.Value `json:"error"`
+	}
+	if err := json.Unmarshal(raw, &x, looseOptions); err != nil {
+		return nil, r.refuse(err)
+	}
+	switch k := x.Error.Kind(); {
+	case k != 0 && k != 'n':
+		if e := r.errorIn(raw, 0); e != nil {
+			return nil, e
+		}
+	case x.Result != nil:
+		return stdRaw(x.Result.Clone()), nil
+	}
+	return nil, &Error{Code: CodeInvalidAgentResponse, Message: "The JSON-RPC answer has neither a result nor an error."}
+}
+
+// Event reads the data of a stream's frame in either binding: a JSON-RPC answer, or the bare event or error of
+// HTTP+JSON. An error is an *Error: the agent's own, or that of Read.
+func (r *Reader) Event(v Version, data []byte) (StreamResponse, error) {
+	var s StreamResponse
+	if rawjson.Get(data, "result") != nil || rawjson.Get(data, "error") != nil {
+		result, err := r.Response(data)
+		if err != nil {
+			return s, err
+		}
+		err = r.Read(v, result, &s)
+		return s, err
+	}
+	err := r.Read(v, data, &s)
+	if err != nil {
+		if e := r.errorIn(data, 0); e != nil {
+			return StreamResponse{}, e
+		}
+	}
+	return s, err
+}
