@@ -65,7 +65,7 @@ func (r *Reader) options(v Version) json.Options {
 }
 
 // Read decodes a document of version v into a type of this package, which into points to. A strict Reader also checks
-// requests for missing members. Read keeps no part of raw. An error is an *Error, of CodeInvalidParams if the Reader is
+// requests for missing members. Read keeps no part of raw, and leaves into undefined if it fails. An error is an *Error, of CodeInvalidParams if the Reader is
 // strict and CodeInvalidAgentResponse if it is lenient. It repeats no values of the document.
 func (r *Reader) Read(v Version, raw []byte, into any) error {
 	if err := r.decode(v, raw, into); err != nil {

@@ -158,20 +158,23 @@ func (r *Reader) Response(raw []byte) (stdRaw, error) {
 // Event reads the data of a stream's frame in either binding: a JSON-RPC answer, or the bare event or error of
 // HTTP+JSON. An error is an *Error: the agent's own, or that of Read.
 func (r *Reader) Event(v Version, data []byte) (StreamResponse, error) {
-	var s StreamResponse
-	if rawjson.Get(data, "result") != nil || rawjson.Get(data, "error") != nil {
+	bare := rawjson.Get(data, "result") == nil && rawjson.Get(data, "error") == nil
+	if !bare {
 		result, err := r.Response(data)
 		if err != nil {
-			return s, err
+			return StreamResponse{}, err
 		}
-		err = r.Read(v, result, &s)
-		return s, err
+		data = result
 	}
+	var s StreamResponse
 	err := r.Read(v, data, &s)
-	if err != nil {
+	if err == nil {
+		return s, nil
+	}
+	if bare {
 		if e := r.errorIn(data, 0); e != nil {
 			return StreamResponse{}, e
 		}
 	}
-	return s, err
+	return StreamResponse{}, err
 }
