@@ -106,7 +106,8 @@ func readSkill(dec *jsontext.Decoder, s *AgentSkill) error {
 	return nil
 }
 
-// readRequirement takes {schemes: {name: {list: [scope]}}} and 0.3's {name: [scope]}.
+// readRequirement takes {schemes: {name: {list: [scope]}}}, 0.3's {name: [scope]}, and a2a-go's mixture of both, which
+// leaves list out.
 func readRequirement(dec *jsontext.Decoder, s *SecurityRequirement) error {
 	raw, err := dec.ReadValue()
 	if err != nil {
@@ -120,20 +121,26 @@ func readRequirement(dec *jsontext.Decoder, s *SecurityRequirement) error {
 	if err := json.Unmarshal(raw, &schemes, o); err != nil {
 		return err
 	}
-	if schemes.Schemes.Kind() != '{' {
-		legacy := map[string][]string{}
-		err := json.Unmarshal(raw, &legacy, o)
-		*s = legacy
-		return err
+	if schemes.Schemes.Kind() == '{' {
+		raw = schemes.Schemes
 	}
-	var lists map[string]struct {
-		List []string `json:"list"`
-	}
-	if err := json.Unmarshal(schemes.Schemes, &lists, o); err != nil {
+	var lists map[string]jsontext.Value
+	if err := json.Unmarshal(raw, &lists, o); err != nil {
 		return err
 	}
 	*s = make(SecurityRequirement, len(lists))
-	for name, l := range lists {
+	for name, value := range lists {
+		var l struct {
+			List []string `json:"list"`
+		}
+		if value.Kind() == '[' {
+			err = json.Unmarshal(value, &l.List, o)
+		} else {
+			err = json.Unmarshal(value, &l, o)
+		}
+		if err != nil {
+			return err
+		}
 		(*s)[name] = l.List
 	}
 	return nil

@@ -48,10 +48,7 @@ type legacyCard struct {
 // legacyMembers returns what 0.3 clients read to find the agent. If no interface is of 0.3, all are named, since 0.3
 // requires a URL.
 func (c *AgentCard) legacyMembers() legacyMembers {
-	m := legacyMembers{ProtocolVersion: legacyProtocolVersion, ExtendedCard: c.Capabilities.ExtendedAgentCard}
-	for _, s := range c.SecurityRequirements {
-		m.Security = append(m.Security, s)
-	}
+	m := legacyMembers{ProtocolVersion: legacyProtocolVersion, ExtendedCard: c.Capabilities.ExtendedAgentCard, Security: legacySecurity(c.SecurityRequirements)}
 	var found []legacyInterface
 	for _, only := range []bool{true, false} {
 		for _, f := range c.SupportedInterfaces {
@@ -83,4 +80,43 @@ func (c *AgentCard) legacy() legacyCard {
 		l.Skills = append(l.Skills, legacySkill{s.ID, s.Name, s.Description, s.Tags, s.Examples, s.InputModes, s.OutputModes, s.SecurityRequirements})
 	}
 	return l
+}
+
+// AppendHybridCard appends a card that clients of both versions read: the members of 1.0 together with those of 0.3,
+// as the official SDKs for Go and JavaScript write it. c lists its interfaces of 1.0 before those of 0.3. Security
+// schemes have the shapes of both versions. Cards are the only documents that may have unknown members: clients that
+// refuse them elsewhere read cards leniently.
+func AppendHybridCard(dst []byte, c AgentCard) ([]byte, error) {
+	type hybridScheme struct {
+		securityScheme
+		scheme
+	}
+	type hybridSkill struct {
+		skill
+		Security []map[string][]string `json:"security,omitempty"`
+	}
+	x := struct {
+		card
+		legacyMembers
+		SecuritySchemes map[string]hybridScheme `json:"securitySchemes,omitempty"`
+		Skills          []hybridSkill           `json:"skills"`
+	}{card: card(c), legacyMembers: c.legacyMembers()}
+	for name, s := range c.SecuritySchemes {
+		if x.SecuritySchemes == nil {
+			x.SecuritySchemes = map[string]hybridScheme{}
+		}
+		x.SecuritySchemes[name] = hybridScheme{securityScheme(s), s.legacy()}
+	}
+	for _, s := range c.Skills {
+		x.Skills = append(x.Skills, hybridSkill{skill(s), legacySecurity(s.SecurityRequirements)})
+	}
+	return Append(dst, V1, x)
+}
+
+func legacySecurity(requirements []SecurityRequirement) []map[string][]string {
+	var list []map[string][]string
+	for _, r := range requirements {
+		list = append(list, r)
+	}
+	return list
 }

@@ -166,7 +166,7 @@ func (e *Error) details() []any {
 	return list
 }
 
-// rpcError is the error of JSON-RPC, and the whole body of an error of 0.3 over HTTP+JSON.
+// rpcError is the error of JSON-RPC.
 type rpcError struct {
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
@@ -179,6 +179,13 @@ type httpError struct {
 	Error httpStatus `json:"error"`
 }
 
+// legacyHTTPError has the bare members that @a2a-js/sdk reads in 0.3, and the error that a2a-go reads there. 0.3 itself
+// says nothing about errors over HTTP+JSON.
+type legacyHTTPError struct {
+	rpcError
+	httpError
+}
+
 type httpStatus struct {
 	Code    int    `json:"code"`
 	Status  string `json:"status"`
@@ -189,10 +196,11 @@ type httpStatus struct {
 // AppendHTTPError appends the body of an error over HTTP+JSON, which is also the data of an error in a stream. Its
 // status is Error.HTTPStatus.
 func AppendHTTPError(dst []byte, v Version, e *Error) []byte {
+	body := httpError{httpStatus{e.HTTPStatus(), e.statusWord(), e.Message, e.details()}}
 	if v == V1 {
-		return appendError(dst, httpError{httpStatus{e.HTTPStatus(), e.statusWord(), e.Message, e.details()}})
+		return appendError(dst, body)
 	}
-	return appendError(dst, e.rpc())
+	return appendError(dst, legacyHTTPError{e.rpc(), body})
 }
 
 // appendError appends a value that always has a JSON form.
@@ -227,14 +235,14 @@ func (r *Reader) errorIn(body []byte, status int) *Error {
 	if json.Unmarshal(body, &x, looseOptions) != nil {
 		return nil
 	}
+	if x.Code.Kind() == '0' && x.Message.Kind() == '"' {
+		return r.readError(body, status)
+	}
 	switch x.Error.Kind() {
 	case '{':
 		return r.readError(x.Error, status)
 	case '"': // not A2A, but common: {"error": "text"}
 		return &Error{Code: codeOfStatus(status, ""), Message: rawjson.TextOf(stdRaw(x.Error))}
-	}
-	if x.Code.Kind() == '0' && x.Message.Kind() == '"' {
-		return r.readError(body, status)
 	}
 	return nil
 }
