@@ -3,6 +3,7 @@ package wire
 import (
 	"slices"
 
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -161,12 +162,37 @@ type scheme struct {
 
 type securityScheme SecurityScheme
 
-func readScheme(dec *jsontext.Decoder, s *SecurityScheme) error {
+// readScheme takes a scheme of 1.0 or 0.3, and the one that @a2a-js/sdk 1.3.0 writes on cards of 1.0, which shows how it
+// keeps one-of members: {scheme: {$case, value}}. A lenient Reader leaves out a scheme that it cannot read, since an
+// agent can be called without knowing it.
+func (r *Reader) readScheme(dec *jsontext.Decoder, s *SecurityScheme) error {
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	*s = SecurityScheme{}
+	o := dec.Options()
+	var kept struct {
+		Scheme struct {
+			Case  string         `json:"$case"`
+			Value jsontext.Value `json:"value"`
+		} `json:"scheme"`
+	}
+	if err := json.Unmarshal(raw, &kept, o); err == nil && kept.Scheme.Case != "" && kept.Scheme.Value != nil {
+		member, err := rawjson.WithMember(nil, kept.Scheme.Case, stdRaw(kept.Scheme.Value))
+		if err != nil {
+			return err
+		}
+		raw = jsontext.Value(member)
+	}
 	var x struct {
 		securityScheme
 		scheme
 	}
-	if err := json.UnmarshalDecode(dec, &x); err != nil {
+	if err := json.Unmarshal(raw, &x, o); err != nil {
+		if r.lenient {
+			return nil
+		}
 		return err
 	}
 	*s = SecurityScheme(x.securityScheme)

@@ -87,10 +87,6 @@ func (c *AgentCard) legacy() legacyCard {
 // schemes have the shapes of both versions. Cards are the only documents that may have unknown members: clients that
 // refuse them elsewhere read cards leniently.
 func AppendHybridCard(dst []byte, c AgentCard) ([]byte, error) {
-	type hybridScheme struct {
-		securityScheme
-		scheme
-	}
 	type hybridSkill struct {
 		skill
 		Security []map[string][]string `json:"security,omitempty"`
@@ -105,13 +101,21 @@ func AppendHybridCard(dst []byte, c AgentCard) ([]byte, error) {
 		if x.SecuritySchemes == nil {
 			x.SecuritySchemes = map[string]hybridScheme{}
 		}
-		x.SecuritySchemes[name] = hybridScheme{securityScheme(s), s.legacy()}
+		x.SecuritySchemes[name] = s.hybrid()
 	}
 	for _, s := range c.Skills {
 		x.Skills = append(x.Skills, hybridSkill{skill(s), legacySecurity(s.SecurityRequirements)})
 	}
 	return Append(dst, V1, x)
 }
+
+// hybridScheme has the members of 1.0 and 0.3's a2a.proto and those of 0.3's a2a.json.
+type hybridScheme struct {
+	securityScheme
+	scheme
+}
+
+func (s SecurityScheme) hybrid() hybridScheme { return hybridScheme{securityScheme(s), s.legacy()} }
 
 func legacySecurity(requirements []SecurityRequirement) []map[string][]string {
 	var list []map[string][]string

@@ -78,6 +78,9 @@ func (r *Reader) decode(v Version, raw []byte, into any) error {
 	if err := r.check(raw); err != nil {
 		return err
 	}
+	if rawjson.IsNull(rawjson.Trim(raw)) && !mayBeNull(into) {
+		return r.refuse(&json.SemanticError{Err: problemError("must be an object")})
+	}
 	if err := json.Unmarshal(raw, into, r.options(v)); err != nil {
 		return r.refuse(err)
 	}
@@ -85,6 +88,16 @@ func (r *Reader) decode(v Version, raw []byte, into any) error {
 		s.Configuration = &SendMessageConfiguration{ReturnImmediately: true}
 	}
 	return nil
+}
+
+// mayBeNull reports whether null is a document of a type: the answer to a deletion in 0.3, and an empty list of servers
+// that have no empty lists.
+func mayBeNull(into any) bool {
+	switch into.(type) {
+	case *Empty, *ListTaskPushNotificationConfigsResponse:
+		return true
+	}
+	return false
 }
 
 // verify checks a request for missing members if the Reader is strict.
@@ -208,7 +221,7 @@ func (r *Reader) unmarshalers(v Version) *json.Unmarshalers {
 		json.UnmarshalFromFunc(readInterface),
 		json.UnmarshalFromFunc(readSkill),
 		json.UnmarshalFromFunc(readRequirement),
-		json.UnmarshalFromFunc(readScheme),
+		json.UnmarshalFromFunc(r.readScheme),
 		bounded[Message](r), bounded[Artifact](r), bounded[Task](r), bounded[string](r), bounded[TaskPushNotificationConfig](r),
 		bounded[AgentInterface](r), bounded[AgentSkill](r), bounded[AgentExtension](r), bounded[AgentCardSignature](r), bounded[SecurityRequirement](r),
 	)

@@ -124,13 +124,23 @@ func TestReadAnswersLeniently(t *testing.T) {
 	}
 }
 
+// null is the answer to a deletion, and the list of nothing.
+func TestNullAnswers(t *testing.T) {
+	t.Parallel()
+	for _, into := range []any{new(wire.Empty), new(wire.ListTaskPushNotificationConfigsResponse)} {
+		if err := lenient.Read(wire.V03, []byte("null"), into); err != nil {
+			t.Errorf("%T: %v", into, err)
+		}
+	}
+}
+
 // What an agent cannot mean is its own error, also for a lenient reader.
 func TestAnswersThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for typ, texts := range map[string][]string{
 		"StreamResponse":      {``, `{`, `null`, `[]`, `{}`, `{"kind":"other"}`, `{"task":{"id":"t"},"message":{"messageId":"m"}}`, `{"task":3}`, `{"task":[]}`},
 		"SendMessageResponse": {`{}`, `{"statusUpdate":{"taskId":"t"}}`},
-		"Task":                {`[]`, `"t"`, `{"id":7}`, `{"id":"t","artifacts":{}}`, `{"id":"t","metadata":"x"}`, `{"id":"t","history":[{"parts":[{"raw":"?"}]}]}`},
+		"Task":                {`null`, ` null `, `[]`, `"t"`, `{"id":7}`, `{"id":"t","artifacts":{}}`, `{"id":"t","metadata":"x"}`, `{"id":"t","history":[{"parts":[{"raw":"?"}]}]}`},
 	} {
 		for _, raw := range texts {
 			if err := lenient.Read(wire.V1, []byte(raw), newValue(t, typ)); codeOf(err) != wire.CodeInvalidAgentResponse {

@@ -131,15 +131,17 @@ func appendHead(dst []byte, id ID) []byte {
 	return append(dst, orNull(stdRaw(id))...)
 }
 
-// Response returns the result of a JSON-RPC answer as it came. An error is an *Error: the agent's own, or one of
-// CodeInvalidAgentResponse if the answer has neither result nor error. The id is not compared.
+// Response returns the result of a JSON-RPC answer as it came. An answer without a result has a result of null:
+// a2a-go leaves it out where there is nothing to say. An error is an *Error: the agent's own, or one of
+// CodeInvalidAgentResponse if the answer is no JSON-RPC. The id is not compared.
 func (r *Reader) Response(raw []byte) (stdRaw, error) {
 	if err := r.check(raw); err != nil {
 		return nil, err
 	}
 	var x struct {
-		Result jsontext.Value `json:"result"`
-		Error  jsontext.Value `json:"error"`
+		Version jsontext.Value `json:"jsonrpc"`
+		Result  jsontext.Value `json:"result"`
+		Error   jsontext.Value `json:"error"`
 	}
 	if err := json.Unmarshal(raw, &x, looseOptions); err != nil {
 		return nil, r.refuse(err)
@@ -151,8 +153,10 @@ func (r *Reader) Response(raw []byte) (stdRaw, error) {
 		}
 	case x.Result != nil:
 		return stdRaw(x.Result.Clone()), nil
+	case x.Version != nil:
+		return stdRaw("null"), nil
 	}
-	return nil, &Error{Code: CodeInvalidAgentResponse, Message: "The JSON-RPC answer has neither a result nor an error."}
+	return nil, &Error{Code: CodeInvalidAgentResponse, Message: "The answer is no JSON-RPC: it has neither a result nor an error."}
 }
 
 // Event reads the data of a stream's frame in either binding: a JSON-RPC answer, or the bare event or error of

@@ -154,7 +154,8 @@ func TestResponse(t *testing.T) {
 		`{"id":1,"result":null}`:                                 `null`,
 		`{"jsonrpc":"2.0","id":null,"error":null,"result":[]}`:   `[]`,
 		`{"jsonrpc":"2.0","id":1,"error":{"code":-1}}`:           "",
-		`{"jsonrpc":"2.0","id":1}`:                               "",
+		`{"jsonrpc":"2.0","id":1}`:                               `null`, // a2a-go's answer to a deletion
+		`{"id":1}`:                                               "",
 		`{"jsonrpc":"2.0","id":1,"error":"no","result":"maybe"}`: "",
 		`[]`: "",
 		``:   "",

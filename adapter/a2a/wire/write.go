@@ -140,9 +140,6 @@ var legacyMarshalers = json.JoinMarshalers(
 	json.MarshalToFunc(func(enc *jsontext.Encoder, s SecurityRequirement) error {
 		return json.MarshalEncode(enc, map[string][]string(s))
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, s SecurityScheme) error {
-		return json.MarshalEncode(enc, s.legacy())
-	}),
 )
 
 type legacyTask struct {
@@ -265,6 +262,9 @@ var marshalers03 = json.JoinMarshalers(
 	json.MarshalToFunc(func(enc *jsontext.Encoder, l ListTaskPushNotificationConfigsResponse) error {
 		return json.MarshalEncode(enc, l.Configs)
 	}),
+	json.MarshalToFunc(func(enc *jsontext.Encoder, s SecurityScheme) error {
+		return json.MarshalEncode(enc, s.legacy())
+	}),
 	json.MarshalToFunc(func(enc *jsontext.Encoder, _ Empty) error { return enc.WriteToken(jsontext.Null) }),
 )
 
@@ -382,6 +382,10 @@ var marshalers03HTTP = json.JoinMarshalers(
 			Name   string      `json:"name"`
 			Config *legacyPush `json:"pushNotificationConfig"`
 		}{"tasks/" + c.TaskID + "/pushNotificationConfigs/" + c.ID, c.legacy()})
+	}),
+	// a2a-js reads the scheme of a2a.proto here, and a2a-go that of a2a.json.
+	json.MarshalToFunc(func(enc *jsontext.Encoder, s SecurityScheme) error {
+		return json.MarshalEncode(enc, s.hybrid())
 	}),
 	json.MarshalToFunc(func(enc *jsontext.Encoder, c CancelTaskRequest) error {
 		return json.MarshalEncode(enc, struct {
