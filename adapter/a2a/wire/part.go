@@ -41,8 +41,8 @@ func TextPart(text string) Part { return Part{Kind: PartText, Text: text} }
 // DataPart returns a part with a JSON value.
 func DataPart(value json.RawMessage) Part { return Part{Kind: PartData, Data: value} }
 
-// wrappedData marks, in a part's metadata, a value that 0.3 cannot carry as data and that stands in {"value": …}. The
-// name is that of @a2a-js/sdk, so that its 1.0 clients behind a 0.3 agent get the value back.
+// wrappedData marks, in a part's metadata, a value that 0.3 cannot carry as data and that stands in {"value": …}. Both
+// official SDKs, @a2a-js/sdk and a2a-go, write and remove this mark.
 const wrappedData = "data_part_compat"
 
 // readPart is a part of any version.
