@@ -36,7 +36,7 @@ func TestReadSecurityOfCards(t *testing.T) {
 	}
 }
 
-// A hybrid card is read as itself by readers of both versions, and fits 0.3's schema, which allows further members.
+// A hybrid card is read as itself, and its text is always the same.
 func TestHybridCards(t *testing.T) {
 	t.Parallel()
 	var card wire.AgentCard
@@ -68,5 +68,64 @@ func TestHybridCards(t *testing.T) {
 	if err != nil || string(again) != string(hybrid) {
 		t.Errorf("the same card is not the same text: %v\n%s\n%s", err, hybrid, again)
 	}
-	officialSchemas(t).check(t, "hybrid card", wire.V03, "AgentCard", hybrid)
+}
+
+// A profile becomes a card with every required member (S 5.7), the same text each time.
+func TestCardsOfProfiles(t *testing.T) {
+	t.Parallel()
+	secured := wire.Profile{
+		Name: "poet", URL: "https://h.example/a2a/poet/", Legacy: true, Capabilities: wire.AgentCapabilities{Streaming: true},
+		SecuritySchemes:      map[string]wire.SecurityScheme{"key": {APIKey: &wire.APIKeySecurityScheme{Location: "header", Name: "x-api-key"}}, "bearer": {HTTPAuth: &wire.HTTPAuthSecurityScheme{Scheme: "Bearer"}}},
+		SecurityRequirements: []wire.SecurityRequirement{{"key": nil}, {"bearer": nil}},
+	}
+	for _, p := range []wire.Profile{{Name: "poet", URL: "https://h.example/a2a/poet"}, secured} {
+		card := p.Card()
+		if card.Description != "poet" || card.Version == "" || len(card.Skills) != 1 || card.Skills[0].ID == "" || len(card.Skills[0].Tags) == 0 {
+			t.Errorf("the card is %+v", card)
+		}
+		for _, f := range card.SupportedInterfaces {
+			if f.URL != "https://h.example/a2a/poet" {
+				t.Errorf("the URL is %s", f.URL)
+			}
+		}
+		body, tag, err := wire.CardDocument(card)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, same, err := wire.CardDocument(p.Card()); err != nil || string(again) != string(body) || same != tag || len(tag) < 10 {
+			t.Errorf("tags %s and %s of %s and %s: %v", tag, same, body, again, err)
+		}
+		if legacy := rawjson.Get(body, "protocolVersion") != nil; legacy != p.Legacy {
+			t.Errorf("the card is %s", body)
+		}
+		var back wire.AgentCard
+		if err := lenient.Read(wire.V1, body, &back); err != nil || back.SupportedInterfaces[0].ProtocolVersion != "1.0" {
+			t.Errorf("%+v, %v", back, err)
+		}
+		other := card
+		other.Description = "another"
+		if _, changed, err := wire.CardDocument(other); err != nil || changed == tag {
+			t.Errorf("another card has tag %s, %v", changed, err)
+		}
+	}
+}
+
+// Cards fit the official schemas. That of 0.3 allows further members, and so takes hybrid cards.
+func TestCardsFitTheSchemas(t *testing.T) {
+	t.Parallel()
+	official := officialSchemas(t)
+	card := wire.Profile{Name: "poet", URL: "https://h.example/a2a/poet", Legacy: true,
+		SecuritySchemes: map[string]wire.SecurityScheme{"cert": {MTLS: &wire.MutualTLSSecurityScheme{}}}, SecurityRequirements: []wire.SecurityRequirement{{"cert": nil}}}.Card()
+	hybrid, _, err := wire.CardDocument(card)
+	if err != nil {
+		t.Fatal(err)
+	}
+	official.check(t, "hybrid card", wire.V03, "AgentCard", hybrid)
+	for _, v := range []wire.Version{wire.V1, wire.V03} {
+		pure, err := wire.Append(nil, v, card)
+		if err != nil {
+			t.Fatal(err)
+		}
+		official.check(t, "card", v, "AgentCard", pure)
+	}
 }

@@ -180,7 +180,7 @@ type httpError struct {
 }
 
 // legacyHTTPError has the bare members that @a2a-js/sdk reads in 0.3, and the error that a2a-go reads there. 0.3 itself
-// says nothing about errors over HTTP+JSON.
+// does not define errors over HTTP+JSON.
 type legacyHTTPError struct {
 	rpcError
 	httpError

@@ -481,8 +481,8 @@ func readStatusUpdate(dec *jsontext.Decoder, u *TaskStatusUpdateEvent) error {
 	return nil
 }
 
-// readStreamResponse takes an event in its wrapper (1.0, 0.3's a2a.proto) or flat, told by its kind (0.3's a2a.json) or
-// its members (agents that mix the versions).
+// readStreamResponse takes an event in its wrapper (1.0, 0.3's a2a.proto) or flat. Flat events are known by their kind
+// (0.3's a2a.json) or their members (agents that mix the versions).
 func (r *Reader) readStreamResponse(dec *jsontext.Decoder, v Version, s *StreamResponse) error {
 	raw, err := dec.ReadValue()
 	if err != nil {

@@ -131,8 +131,8 @@ func appendHead(dst []byte, id ID) []byte {
 	return append(dst, orNull(stdRaw(id))...)
 }
 
-// Response returns the result of a JSON-RPC answer as it came. An answer without a result has a result of null:
-// a2a-go leaves it out where there is nothing to say. An error is an *Error: the agent's own, or one of
+// Response returns the result of a JSON-RPC answer as it came. If an answer has no result, the result is null:
+// a2a-go answers deletions so. An error is an *Error: the agent's own, or one of
 // CodeInvalidAgentResponse if the answer is no JSON-RPC. The id is not compared.
 func (r *Reader) Response(raw []byte) (stdRaw, error) {
 	if err := r.check(raw); err != nil {

@@ -87,7 +87,8 @@ type TaskStatusUpdateEvent struct {
 	ContextID string     `json:"contextId"`
 	Status    TaskStatus `json:"status"`
 	Metadata  Object     `json:"metadata,omitzero"`
-	// Final is what the sender said in 0.3: no event follows. Written events have TaskState.ClosesStream instead.
+	// Final reports that the sender announced the end of the stream in 0.3. It is not written: in written events it
+	// follows from TaskState.ClosesStream.
 	Final bool `json:"-"`
 }
 
@@ -173,8 +174,8 @@ type SubscribeToTaskRequest struct {
 	ID     string `json:"id"`
 }
 
-// TaskPushNotificationConfig is where events of a task are posted (S 4.3.1). It is the parameters and the answer of
-// CreateTaskPushNotificationConfig.
+// TaskPushNotificationConfig is the address to which events of a task are posted (S 4.3.1). It is both the parameters
+// and the answer of CreateTaskPushNotificationConfig.
 type TaskPushNotificationConfig struct {
 	Tenant         string              `json:"tenant,omitzero"`
 	ID             string              `json:"id,omitzero"`
