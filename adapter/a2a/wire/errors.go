@@ -62,6 +62,7 @@ var statusWords = map[int]string{
 	http.StatusUnauthorized:          "UNAUTHENTICATED",
 	http.StatusForbidden:             "PERMISSION_DENIED",
 	http.StatusNotFound:              "NOT_FOUND",
+	http.StatusMethodNotAllowed:      "UNIMPLEMENTED",
 	http.StatusConflict:              "ABORTED",
 	http.StatusRequestEntityTooLarge: "INVALID_ARGUMENT",
 	http.StatusUnsupportedMediaType:  "INVALID_ARGUMENT",

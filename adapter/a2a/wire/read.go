@@ -65,8 +65,9 @@ func (r *Reader) options(v Version) json.Options {
 }
 
 // Read decodes a document of version v into a type of this package, which into points to. A strict Reader also checks
-// requests for missing members. Read keeps no part of raw, and leaves into undefined if it fails. An error is an *Error, of CodeInvalidParams if the Reader is
-// strict and CodeInvalidAgentResponse if it is lenient. It repeats no values of the document.
+// requests for missing members. Read keeps no part of raw, and leaves into undefined if it fails. An error is an
+// *Error, of CodeInvalidParams if the Reader is strict and CodeInvalidAgentResponse if it is lenient. It repeats no
+// values of the document.
 func (r *Reader) Read(v Version, raw []byte, into any) error {
 	if err := r.decode(v, raw, into); err != nil {
 		return err
@@ -116,11 +117,8 @@ func (r *Reader) check(raw []byte) error {
 	switch {
 	case r.limits.Bytes > 0 && len(raw) > r.limits.Bytes:
 		return &Error{Code: code, Message: fmt.Sprintf("The JSON is longer than %d bytes.", r.limits.Bytes)}
-	case r.limits.Depth > 0 && !rawjson.ValidWithin(raw, r.limits.Depth):
-		if rawjson.Valid(raw) {
-			return &Error{Code: code, Message: fmt.Sprintf("The JSON is nested deeper than %d levels.", r.limits.Depth)}
-		}
-		return &Error{Code: code, Message: "The JSON is not valid."}
+	case r.limits.Depth > 0 && !rawjson.ValidWithin(raw, r.limits.Depth) && rawjson.Valid(raw):
+		return &Error{Code: code, Message: fmt.Sprintf("The JSON is nested deeper than %d levels.", r.limits.Depth)}
 	}
 	return nil
 }
@@ -132,9 +130,9 @@ func (r *Reader) code() Code {
 	return CodeInvalidParams
 }
 
-// refuse words an error of the decoder, without the value that caused it.
+// refuse words an error of the decoder. It does not keep err, whose text may have the value that caused it.
 func (r *Reader) refuse(err error) *Error {
-	e := &Error{Code: r.code(), Message: "The JSON is not valid.", Err: err}
+	e := &Error{Code: r.code(), Message: "The JSON is not valid."}
 	var own *Error
 	var semantic *json.SemanticError
 	var syntactic *jsontext.SyntacticError

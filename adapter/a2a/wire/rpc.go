@@ -47,7 +47,7 @@ func (r *Reader) Call(raw []byte) (Call, error) {
 		return refuse("The request must be a JSON object.")
 	}
 	if err := json.Unmarshal(raw, &x, jsontext.AllowDuplicateNames(r.lenient), jsontext.AllowInvalidUTF8(r.lenient)); err != nil {
-		return Call{}, &Error{Code: CodeParse, Message: r.refuse(err).Message, Err: err}
+		return Call{}, &Error{Code: CodeParse, Message: r.refuse(err).Message}
 	}
 	id := usableID(x.ID)
 	method, isText := rawjson.Text(x.Method)

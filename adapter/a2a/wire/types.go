@@ -134,7 +134,8 @@ type SendMessageConfiguration struct {
 	ReturnImmediately bool `json:"returnImmediately,omitzero"`
 }
 
-// GetTaskRequest is the parameters of GetTask. A HistoryLength of nil sets no limit, and 0 asks for no history (S 3.2.4).
+// GetTaskRequest is the parameters of GetTask. A HistoryLength of nil sets no limit, and 0 requests no history
+// (S 3.2.4).
 type GetTaskRequest struct {
 	Tenant        string `json:"tenant,omitzero"`
 	ID            string `json:"id"`

@@ -155,16 +155,14 @@ func agree(named Version, header string, legacy bool) error {
 	if legacy {
 		served = "1.0 and 0.3"
 	}
-	said03 := named != V1 && known && said == V03 // 0.3 is fine, but not served
+	problem := fmt.Sprintf("Version %q of the protocol is not supported.", shorten(header))
 	switch {
-	case !known:
-		return &Error{Code: CodeVersionNotSupported, Message: fmt.Sprintf("Version %q of the protocol is not supported. This agent supports %s.", shorten(header), served)}
-	case said03:
-		return &Error{Code: CodeVersionNotSupported, Message: "Version 0.3 of the protocol is not supported. This agent supports 1.0."}
-	case named == V1:
-		return &Error{Code: CodeVersionNotSupported, Message: "The request is of version 1.0, but its " + VersionHeader + " header says 0.3. This agent supports " + served + "."}
+	case known && said.String() != named.String():
+		problem = fmt.Sprintf("The request is of version %s, but its %s header is %q.", named, VersionHeader, shorten(header))
+	case known:
+		problem = "Version 0.3 of the protocol is not supported."
 	}
-	return &Error{Code: CodeVersionNotSupported, Message: "The request is of version 0.3, but its " + VersionHeader + " header says 1.0. This agent supports " + served + "."}
+	return &Error{Code: CodeVersionNotSupported, Message: problem + " This agent supports " + served + "."}
 }
 
 // shorten bounds a caller's text that an error repeats.
