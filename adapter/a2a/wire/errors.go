@@ -40,9 +40,10 @@ type errorKind struct {
 }
 
 var errorKinds = map[Code]errorKind{
-	CodeParse:                          {http.StatusBadRequest, "INVALID_ARGUMENT", ""},
-	CodeInvalidRequest:                 {http.StatusBadRequest, "INVALID_ARGUMENT", ""},
-	CodeMethodNotFound:                 {http.StatusNotFound, "NOT_FOUND", ""},
+	CodeParse:          {http.StatusBadRequest, "INVALID_ARGUMENT", ""},
+	CodeInvalidRequest: {http.StatusBadRequest, "INVALID_ARGUMENT", ""},
+	// Without a reason, NOT_FOUND would read as a task that is not there.
+	CodeMethodNotFound:                 {http.StatusNotFound, "UNIMPLEMENTED", ""},
 	CodeInvalidParams:                  {http.StatusBadRequest, "INVALID_ARGUMENT", ""},
 	CodeInternal:                       {http.StatusInternalServerError, "INTERNAL", ""},
 	CodeTaskNotFound:                   {http.StatusNotFound, "NOT_FOUND", "TASK_NOT_FOUND"},
@@ -249,8 +250,7 @@ func (r *Reader) errorIn(body []byte, status int) *Error {
 }
 
 // looseOptions read errors, which are taken as far as they can be understood.
-var looseOptions = json.JoinOptions(json.MatchCaseInsensitiveNames(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
-	json.WithUnmarshalers(json.UnmarshalFromFunc(readObject)))
+var looseOptions = json.JoinOptions(json.MatchCaseInsensitiveNames(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // readError reads an error object. The reason decides on the code, then a JSON-RPC code, then the status word, then the
 // HTTP status, which is 0 if there is none.
@@ -329,8 +329,8 @@ func codeOfReason(reason string) Code {
 	return 0
 }
 
-// codeOfStatus guesses a code if an agent gives none. A NOT_FOUND without a reason is a task that is not there: a route
-// that is not there answers without a word.
+// codeOfStatus guesses a code if an agent gives none. A status of 404 is a task that is not there if the agent's words
+// confirm that, else a route that is not there.
 func codeOfStatus(status int, word string) Code {
 	switch word {
 	case "NOT_FOUND":

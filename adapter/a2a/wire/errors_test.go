@@ -20,7 +20,7 @@ var errorTable = []struct {
 }{
 	{wire.CodeParse, 400, "INVALID_ARGUMENT", ""},
 	{wire.CodeInvalidRequest, 400, "INVALID_ARGUMENT", ""},
-	{wire.CodeMethodNotFound, 404, "NOT_FOUND", ""},
+	{wire.CodeMethodNotFound, 404, "UNIMPLEMENTED", ""},
 	{wire.CodeInvalidParams, 400, "INVALID_ARGUMENT", ""},
 	{wire.CodeInternal, 500, "INTERNAL", ""},
 	{-32001, 404, "NOT_FOUND", "TASK_NOT_FOUND"},
@@ -79,7 +79,7 @@ func TestErrorsInEveryBinding(t *testing.T) {
 				want.Status = 0
 			}
 			if name == "HTTP+JSON" && c.reason == "" {
-				want.Code = map[int]wire.Code{400: wire.CodeInvalidParams, 404: wire.CodeTaskNotFound, 500: wire.CodeInternal}[c.status] // no reason tells more
+				want.Code = map[int]wire.Code{400: wire.CodeInvalidParams, 404: wire.CodeMethodNotFound, 500: wire.CodeInternal}[c.status]
 			}
 			if diff := cmp.Diff(&want, wire.ErrorOf(got), cmpopts.IgnoreFields(wire.Error{}, "Details")); diff != "" {
 				t.Errorf("%d over %s (-want +got):\n%s", c.code, name, diff)
