@@ -1,10 +1,11 @@
 package wire
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/apbridge/apbridge/mapping/rawjson"
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -28,7 +29,7 @@ func readCard(dec *jsontext.Decoder, c *AgentCard) error {
 		ExtendedCard         bool                  `json:"supportsAuthenticatedExtendedCard"`
 		Security             []SecurityRequirement `json:"security"`
 	}
-	if err := json.UnmarshalDecode(dec, &x); err != nil {
+	if err := jsonv2.UnmarshalDecode(dec, &x); err != nil {
 		return err
 	}
 	*c = AgentCard(x.card)
@@ -80,7 +81,7 @@ func readInterface(dec *jsontext.Decoder, f *AgentInterface) error {
 		agentInterface
 		Transport string `json:"transport"`
 	}
-	if err := json.UnmarshalDecode(dec, &x); err != nil {
+	if err := jsonv2.UnmarshalDecode(dec, &x); err != nil {
 		return err
 	}
 	*f = AgentInterface(x.agentInterface)
@@ -97,7 +98,7 @@ func readSkill(dec *jsontext.Decoder, s *AgentSkill) error {
 		skill
 		Security []SecurityRequirement `json:"security"` // 0.3
 	}
-	if err := json.UnmarshalDecode(dec, &x); err != nil {
+	if err := jsonv2.UnmarshalDecode(dec, &x); err != nil {
 		return err
 	}
 	*s = AgentSkill(x.skill)
@@ -119,14 +120,14 @@ func readRequirement(dec *jsontext.Decoder, s *SecurityRequirement) error {
 		Schemes jsontext.Value `json:"schemes"`
 	}
 	o := dec.Options()
-	if err := json.Unmarshal(raw, &schemes, o); err != nil {
+	if err := jsonv2.Unmarshal(raw, &schemes, o); err != nil {
 		return err
 	}
 	if schemes.Schemes.Kind() == '{' {
 		raw = schemes.Schemes
 	}
 	var lists map[string]jsontext.Value
-	if err := json.Unmarshal(raw, &lists, o); err != nil {
+	if err := jsonv2.Unmarshal(raw, &lists, o); err != nil {
 		return err
 	}
 	*s = make(SecurityRequirement, len(lists))
@@ -135,9 +136,9 @@ func readRequirement(dec *jsontext.Decoder, s *SecurityRequirement) error {
 			List []string `json:"list"`
 		}
 		if value.Kind() == '[' {
-			err = json.Unmarshal(value, &l.List, o)
+			err = jsonv2.Unmarshal(value, &l.List, o)
 		} else {
-			err = json.Unmarshal(value, &l, o)
+			err = jsonv2.Unmarshal(value, &l, o)
 		}
 		if err != nil {
 			return err
@@ -178,8 +179,8 @@ func (r *Reader) readScheme(dec *jsontext.Decoder, s *SecurityScheme) error {
 			Value jsontext.Value `json:"value"`
 		} `json:"scheme"`
 	}
-	if err := json.Unmarshal(raw, &kept, o); err == nil && kept.Scheme.Case != "" && kept.Scheme.Value != nil {
-		member, err := rawjson.WithMember(nil, kept.Scheme.Case, stdRaw(kept.Scheme.Value))
+	if err := jsonv2.Unmarshal(raw, &kept, o); err == nil && kept.Scheme.Case != "" && kept.Scheme.Value != nil {
+		member, err := rawjson.WithMember(nil, kept.Scheme.Case, json.RawMessage(kept.Scheme.Value))
 		if err != nil {
 			return err
 		}
@@ -189,7 +190,7 @@ func (r *Reader) readScheme(dec *jsontext.Decoder, s *SecurityScheme) error {
 		securityScheme
 		scheme
 	}
-	if err := json.Unmarshal(raw, &x, o); err != nil {
+	if err := jsonv2.Unmarshal(raw, &x, o); err != nil {
 		if r.lenient {
 			return nil
 		}

@@ -1,13 +1,14 @@
 package wire
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping/rawjson"
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -92,7 +93,7 @@ type Error struct {
 	// for refusals such as 401 and 429 that have no code. 0 is the code's own.
 	Status int
 	// Details are the peer's data or details as they came; they are not written.
-	Details stdRaw
+	Details json.RawMessage
 	Err     error // the cause, for the log only
 }
 
@@ -207,7 +208,7 @@ func AppendHTTPError(dst []byte, v Version, e *Error) []byte {
 
 // appendError appends a value that always has a JSON form.
 func appendError(dst []byte, value any) []byte {
-	b, err := json.Marshal(value, writeCommon)
+	b, err := jsonv2.Marshal(value, writeCommon)
 	if err != nil {
 		panic(err)
 	}
@@ -234,7 +235,7 @@ func (r *Reader) errorIn(body []byte, status int) *Error {
 		Code    jsontext.Value `json:"code"`
 		Message jsontext.Value `json:"message"`
 	}
-	if json.Unmarshal(body, &x, looseOptions) != nil {
+	if jsonv2.Unmarshal(body, &x, looseOptions) != nil {
 		return nil
 	}
 	if x.Code.Kind() == '0' && x.Message.Kind() == '"' {
@@ -244,13 +245,13 @@ func (r *Reader) errorIn(body []byte, status int) *Error {
 	case '{':
 		return r.readError(x.Error, status)
 	case '"': // not A2A, but common: {"error": "text"}
-		return &Error{Code: codeOfStatus(status, ""), Message: rawjson.TextOf(stdRaw(x.Error))}
+		return &Error{Code: codeOfStatus(status, ""), Message: rawjson.TextOf(json.RawMessage(x.Error))}
 	}
 	return nil
 }
 
 // looseOptions read errors, which are taken as far as they can be understood.
-var looseOptions = json.JoinOptions(json.MatchCaseInsensitiveNames(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+var looseOptions = jsonv2.JoinOptions(jsonv2.MatchCaseInsensitiveNames(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // readError reads an error object. The reason decides on the code, then a JSON-RPC code, then the status word, then the
 // HTTP status, which is 0 if there is none.
@@ -262,16 +263,16 @@ func (r *Reader) readError(raw []byte, status int) *Error {
 		Data    jsontext.Value `json:"data"`
 		Details jsontext.Value `json:"details"`
 	}
-	if json.Unmarshal(raw, &x, looseOptions) != nil {
+	if jsonv2.Unmarshal(raw, &x, looseOptions) != nil {
 		return nil
 	}
-	e := &Error{Message: rawjson.ScalarText(stdRaw(x.Message))}
-	e.Details = stdRaw(x.Data.Clone())
+	e := &Error{Message: rawjson.ScalarText(json.RawMessage(x.Message))}
+	e.Details = json.RawMessage(x.Data.Clone())
 	if x.Details != nil {
-		e.Details = stdRaw(x.Details.Clone())
+		e.Details = json.RawMessage(x.Details.Clone())
 	}
 	reason := e.readDetails()
-	number, _ := parseInt(rawjson.ScalarText(stdRaw(x.Code)))
+	number, _ := parseInt(rawjson.ScalarText(json.RawMessage(x.Code)))
 	e.Code = codeOfReason(reason)
 	switch {
 	case e.Code != 0:
@@ -281,7 +282,7 @@ func (r *Reader) readError(raw []byte, status int) *Error {
 		status = number
 		fallthrough
 	default:
-		e.Code = codeOfStatus(status, rawjson.ScalarText(stdRaw(x.Status)))
+		e.Code = codeOfStatus(status, rawjson.ScalarText(json.RawMessage(x.Status)))
 	}
 	if e.Message == "" {
 		e.Message = "The agent gave no message."
@@ -294,7 +295,7 @@ func (r *Reader) readError(raw []byte, status int) *Error {
 func (e *Error) readDetails() (reason string) {
 	list := rawjson.ElementsOf(e.Details)
 	if rawjson.Kind(e.Details) == '{' {
-		list = []stdRaw{e.Details}
+		list = []json.RawMessage{e.Details}
 	}
 	for _, raw := range list {
 		switch _, name, _ := strings.Cut(rawjson.GetText(raw, "@type"), "google.rpc."); name {
@@ -303,7 +304,7 @@ func (e *Error) readDetails() (reason string) {
 				continue
 			}
 			reason = rawjson.GetText(raw, "reason")
-			_ = rawjson.EachMember(rawjson.Get(raw, "metadata"), func(name rawjson.Quoted, value stdRaw) {
+			_ = rawjson.EachMember(rawjson.Get(raw, "metadata"), func(name rawjson.Quoted, value json.RawMessage) {
 				if e.Metadata == nil {
 					e.Metadata = map[string]string{}
 				}

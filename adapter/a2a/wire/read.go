@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -9,7 +10,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping/rawjson"
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -33,9 +34,9 @@ type Limits struct {
 type Reader struct {
 	limits  Limits
 	lenient bool
-	v1      json.Options
-	v03     json.Options
-	v03HTTP json.Options
+	v1      jsonv2.Options
+	v03     jsonv2.Options
+	v03HTTP jsonv2.Options
 }
 
 // NewReader returns a strict Reader.
@@ -46,15 +47,15 @@ func NewLenientReader(l Limits) *Reader { return newReader(l, true) }
 
 func newReader(l Limits, lenient bool) *Reader {
 	r := &Reader{limits: l, lenient: lenient}
-	common := json.JoinOptions(json.MatchCaseInsensitiveNames(true), jsontext.AllowDuplicateNames(lenient), jsontext.AllowInvalidUTF8(lenient))
-	options := func(v Version) json.Options {
-		return json.JoinOptions(common, json.WithUnmarshalers(r.unmarshalers(v)))
+	common := jsonv2.JoinOptions(jsonv2.MatchCaseInsensitiveNames(true), jsontext.AllowDuplicateNames(lenient), jsontext.AllowInvalidUTF8(lenient))
+	options := func(v Version) jsonv2.Options {
+		return jsonv2.JoinOptions(common, jsonv2.WithUnmarshalers(r.unmarshalers(v)))
 	}
 	r.v1, r.v03, r.v03HTTP = options(V1), options(V03), options(V03HTTP)
 	return r
 }
 
-func (r *Reader) options(v Version) json.Options {
+func (r *Reader) options(v Version) jsonv2.Options {
 	switch v {
 	case V03:
 		return r.v03
@@ -80,9 +81,9 @@ func (r *Reader) decode(v Version, raw []byte, into any) error {
 		return err
 	}
 	if rawjson.IsNull(rawjson.Trim(raw)) && !mayBeNull(into) {
-		return r.refuse(&json.SemanticError{Err: problemError("must be an object")})
+		return r.refuse(&jsonv2.SemanticError{Err: problemError("must be an object")})
 	}
-	if err := json.Unmarshal(raw, into, r.options(v)); err != nil {
+	if err := jsonv2.Unmarshal(raw, into, r.options(v)); err != nil {
 		return r.refuse(err)
 	}
 	if s, ok := into.(*SendMessageRequest); ok && v != V1 && s.Configuration == nil {
@@ -134,7 +135,7 @@ func (r *Reader) code() Code {
 func (r *Reader) refuse(err error) *Error {
 	e := &Error{Code: r.code(), Message: "The JSON is not valid."}
 	var own *Error
-	var semantic *json.SemanticError
+	var semantic *jsonv2.SemanticError
 	var syntactic *jsontext.SyntacticError
 	switch {
 	case errors.As(err, &own):
@@ -189,49 +190,49 @@ func invalidAt(field, problem string) *Error {
 }
 
 // unmarshalers are the decoders of the types that have several shapes.
-func (r *Reader) unmarshalers(v Version) *json.Unmarshalers {
-	return json.JoinUnmarshalers(
-		json.UnmarshalFromFunc(readObject),
-		json.UnmarshalFromFunc(readInt),
-		json.UnmarshalFromFunc(r.readTime),
-		json.UnmarshalFromFunc(r.readState),
-		json.UnmarshalFromFunc(r.readRole),
-		json.UnmarshalFromFunc(func(dec *jsontext.Decoder, parts *Parts) error { return r.readParts(dec, v, parts) }),
-		json.UnmarshalFromFunc(readMessage),
-		json.UnmarshalFromFunc(readStatus),
-		json.UnmarshalFromFunc(readStatusUpdate),
-		json.UnmarshalFromFunc(func(dec *jsontext.Decoder, s *StreamResponse) error { return r.readStreamResponse(dec, v, s) }),
-		json.UnmarshalFromFunc(func(dec *jsontext.Decoder, s *SendMessageResponse) error { return r.readSendResponse(dec, v, s) }),
-		json.UnmarshalFromFunc(func(dec *jsontext.Decoder, c *SendMessageConfiguration) error { return readConfiguration(dec, v, c) }),
-		json.UnmarshalFromFunc(readPushConfig),
-		json.UnmarshalFromFunc(readAuthentication),
-		json.UnmarshalFromFunc(func(dec *jsontext.Decoder, g *GetTaskPushNotificationConfigRequest) error {
+func (r *Reader) unmarshalers(v Version) *jsonv2.Unmarshalers {
+	return jsonv2.JoinUnmarshalers(
+		jsonv2.UnmarshalFromFunc(readObject),
+		jsonv2.UnmarshalFromFunc(readInt),
+		jsonv2.UnmarshalFromFunc(r.readTime),
+		jsonv2.UnmarshalFromFunc(r.readState),
+		jsonv2.UnmarshalFromFunc(r.readRole),
+		jsonv2.UnmarshalFromFunc(func(dec *jsontext.Decoder, parts *Parts) error { return r.readParts(dec, v, parts) }),
+		jsonv2.UnmarshalFromFunc(readMessage),
+		jsonv2.UnmarshalFromFunc(readStatus),
+		jsonv2.UnmarshalFromFunc(readStatusUpdate),
+		jsonv2.UnmarshalFromFunc(func(dec *jsontext.Decoder, s *StreamResponse) error { return r.readStreamResponse(dec, v, s) }),
+		jsonv2.UnmarshalFromFunc(func(dec *jsontext.Decoder, s *SendMessageResponse) error { return r.readSendResponse(dec, v, s) }),
+		jsonv2.UnmarshalFromFunc(func(dec *jsontext.Decoder, c *SendMessageConfiguration) error { return readConfiguration(dec, v, c) }),
+		jsonv2.UnmarshalFromFunc(readPushConfig),
+		jsonv2.UnmarshalFromFunc(readAuthentication),
+		jsonv2.UnmarshalFromFunc(func(dec *jsontext.Decoder, g *GetTaskPushNotificationConfigRequest) error {
 			return readConfigName(dec, v, &g.Tenant, &g.TaskID, &g.ID)
 		}),
-		json.UnmarshalFromFunc(func(dec *jsontext.Decoder, d *DeleteTaskPushNotificationConfigRequest) error {
+		jsonv2.UnmarshalFromFunc(func(dec *jsontext.Decoder, d *DeleteTaskPushNotificationConfigRequest) error {
 			return readConfigName(dec, v, &d.Tenant, &d.TaskID, &d.ID)
 		}),
-		json.UnmarshalFromFunc(func(dec *jsontext.Decoder, l *ListTaskPushNotificationConfigsRequest) error {
+		jsonv2.UnmarshalFromFunc(func(dec *jsontext.Decoder, l *ListTaskPushNotificationConfigsRequest) error {
 			return readConfigList(dec, v, l)
 		}),
-		json.UnmarshalFromFunc(readConfigPage),
-		json.UnmarshalFromFunc(readCard),
-		json.UnmarshalFromFunc(readInterface),
-		json.UnmarshalFromFunc(readSkill),
-		json.UnmarshalFromFunc(readRequirement),
-		json.UnmarshalFromFunc(r.readScheme),
+		jsonv2.UnmarshalFromFunc(readConfigPage),
+		jsonv2.UnmarshalFromFunc(readCard),
+		jsonv2.UnmarshalFromFunc(readInterface),
+		jsonv2.UnmarshalFromFunc(readSkill),
+		jsonv2.UnmarshalFromFunc(readRequirement),
+		jsonv2.UnmarshalFromFunc(r.readScheme),
 		bounded[Message](r), bounded[Artifact](r), bounded[Task](r), bounded[string](r), bounded[TaskPushNotificationConfig](r),
 		bounded[AgentInterface](r), bounded[AgentSkill](r), bounded[AgentExtension](r), bounded[AgentCardSignature](r), bounded[SecurityRequirement](r),
 	)
 }
 
 // bounded decodes a list of at most Limits.Count elements.
-func bounded[T any](r *Reader) *json.Unmarshalers {
-	return json.UnmarshalFromFunc(func(dec *jsontext.Decoder, list *[]T) error {
+func bounded[T any](r *Reader) *jsonv2.Unmarshalers {
+	return jsonv2.UnmarshalFromFunc(func(dec *jsontext.Decoder, list *[]T) error {
 		*list = nil
 		return r.elements(dec, func() error {
 			var element T
-			if err := json.UnmarshalDecode(dec, &element); err != nil {
+			if err := jsonv2.UnmarshalDecode(dec, &element); err != nil {
 				return err
 			}
 			*list = append(*list, element)
@@ -341,7 +342,7 @@ func (r *Reader) readTime(dec *jsontext.Decoder, t *time.Time) error {
 	if raw.Kind() == 'n' {
 		return nil
 	}
-	text, isText := rawjson.Text(stdRaw(raw))
+	text, isText := rawjson.Text(json.RawMessage(raw))
 	got, ok := parseTime(text)
 	if (!isText || !ok) && !r.lenient {
 		return problemError("must be a time such as 2026-11-28T10:30:00.000Z")
@@ -395,7 +396,7 @@ func readEnum[T ~string](dec *jsontext.Decoder, names map[string]T, into *T, len
 	if raw.Kind() == 'n' {
 		return nil
 	}
-	value, ok := names[rawjson.ScalarText(stdRaw(raw))]
+	value, ok := names[rawjson.ScalarText(json.RawMessage(raw))]
 	if !ok && !lenient {
 		return problemError(why)
 	}
@@ -411,15 +412,15 @@ func (r *Reader) readParts(dec *jsontext.Decoder, v Version, parts *Parts) error
 				return dec.SkipValue()
 			}
 			err := problem(dec, "must be an object")
-			return &json.SemanticError{JSONPointer: dec.StackPointer(), Err: err}
+			return &jsonv2.SemanticError{JSONPointer: dec.StackPointer(), Err: err}
 		}
 		var x readPart
-		if err := json.UnmarshalDecode(dec, &x); err != nil {
+		if err := jsonv2.UnmarshalDecode(dec, &x); err != nil {
 			return err
 		}
 		p, err := x.part(v, r.lenient)
 		if err != nil {
-			return &json.SemanticError{JSONPointer: dec.StackPointer(), Err: err}
+			return &jsonv2.SemanticError{JSONPointer: dec.StackPointer(), Err: err}
 		}
 		if p.Kind != 0 {
 			*parts = append(*parts, p)
@@ -436,7 +437,7 @@ func readMessage(dec *jsontext.Decoder, m *Message) error {
 		message
 		Content Parts `json:"content"`
 	}
-	if err := json.UnmarshalDecode(dec, &x); err != nil {
+	if err := jsonv2.UnmarshalDecode(dec, &x); err != nil {
 		return err
 	}
 	if len(x.Parts) == 0 {
@@ -454,7 +455,7 @@ func readStatus(dec *jsontext.Decoder, s *TaskStatus) error {
 		taskStatus
 		Update *Message `json:"update"`
 	}
-	if err := json.UnmarshalDecode(dec, &x); err != nil {
+	if err := jsonv2.UnmarshalDecode(dec, &x); err != nil {
 		return err
 	}
 	if x.Message == nil {
@@ -471,7 +472,7 @@ func readStatusUpdate(dec *jsontext.Decoder, u *TaskStatusUpdateEvent) error {
 		statusUpdate
 		Final bool `json:"final"`
 	}
-	if err := json.UnmarshalDecode(dec, &x); err != nil {
+	if err := jsonv2.UnmarshalDecode(dec, &x); err != nil {
 		return err
 	}
 	*u = TaskStatusUpdateEvent(x.statusUpdate)
@@ -504,7 +505,7 @@ func (r *Reader) readStreamResponse(dec *jsontext.Decoder, v Version, s *StreamR
 		MessageID      jsontext.Value `json:"messageId"`
 	}
 	o := r.options(v)
-	if err := json.Unmarshal(raw, &x, o); err != nil {
+	if err := jsonv2.Unmarshal(raw, &x, o); err != nil {
 		return err
 	}
 	if x.Message == nil {
@@ -548,7 +549,7 @@ func (r *Reader) readStreamResponse(dec *jsontext.Decoder, v Version, s *StreamR
 	if len(found) != 1 {
 		return problemError("must have exactly one of task, message, statusUpdate and artifactUpdate")
 	}
-	if err := json.Unmarshal(text[0], found[0], o); err != nil {
+	if err := jsonv2.Unmarshal(text[0], found[0], o); err != nil {
 		return err
 	}
 	switch event := found[0].(type) {
@@ -587,7 +588,7 @@ func readConfiguration(dec *jsontext.Decoder, v Version, c *SendMessageConfigura
 		PushNotificationConfig *TaskPushNotificationConfig `json:"pushNotificationConfig"` // a2a.json of 0.3
 		PushNotification       *TaskPushNotificationConfig `json:"pushNotification"`       // a2a.proto of 0.3
 	}
-	if err := json.UnmarshalDecode(dec, &x); err != nil {
+	if err := jsonv2.UnmarshalDecode(dec, &x); err != nil {
 		return err
 	}
 	*c = SendMessageConfiguration(x.configuration)
@@ -620,7 +621,7 @@ func readPushConfig(dec *jsontext.Decoder, c *TaskPushNotificationConfig) error 
 		Inner    *TaskPushNotificationConfig `json:"pushNotificationConfig"`
 		Config   *TaskPushNotificationConfig `json:"config"`
 	}
-	if err := json.UnmarshalDecode(dec, &x); err != nil {
+	if err := jsonv2.UnmarshalDecode(dec, &x); err != nil {
 		return err
 	}
 	*c = TaskPushNotificationConfig(x.pushConfig)
@@ -667,7 +668,7 @@ func readAuthentication(dec *jsontext.Decoder, a *AuthenticationInfo) error {
 		Schemes     []string `json:"schemes"` // 0.3
 		Credentials string   `json:"credentials"`
 	}
-	if err := json.UnmarshalDecode(dec, &x); err != nil {
+	if err := jsonv2.UnmarshalDecode(dec, &x); err != nil {
 		return err
 	}
 	if x.Scheme == "" && len(x.Schemes) > 0 {
@@ -685,7 +686,7 @@ func readConfigName(dec *jsontext.Decoder, v Version, tenant, task, id *string) 
 		ID       string `json:"id"`
 		ConfigID string `json:"pushNotificationConfigId"`
 	}
-	if err := json.UnmarshalDecode(dec, &x); err != nil {
+	if err := jsonv2.UnmarshalDecode(dec, &x); err != nil {
 		return err
 	}
 	if v != V1 && x.TaskID == "" {
@@ -702,7 +703,7 @@ func readConfigList(dec *jsontext.Decoder, v Version, l *ListTaskPushNotificatio
 		configsRequest
 		ID string `json:"id"`
 	}
-	if err := json.UnmarshalDecode(dec, &x); err != nil {
+	if err := jsonv2.UnmarshalDecode(dec, &x); err != nil {
 		return err
 	}
 	*l = ListTaskPushNotificationConfigsRequest(x.configsRequest)
@@ -718,7 +719,7 @@ type configPage ListTaskPushNotificationConfigsResponse
 func readConfigPage(dec *jsontext.Decoder, l *ListTaskPushNotificationConfigsResponse) error {
 	if dec.PeekKind() == '[' {
 		*l = ListTaskPushNotificationConfigsResponse{}
-		return json.UnmarshalDecode(dec, &l.Configs)
+		return jsonv2.UnmarshalDecode(dec, &l.Configs)
 	}
-	return json.UnmarshalDecode(dec, (*configPage)(l))
+	return jsonv2.UnmarshalDecode(dec, (*configPage)(l))
 }

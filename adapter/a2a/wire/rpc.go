@@ -1,19 +1,16 @@
 package wire
 
 import (
-	stdjson "encoding/json"
+	"encoding/json"
 	"fmt"
 
 	"github.com/apbridge/apbridge/mapping/rawjson"
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// stdRaw is the type of carried JSON throughout the bridge.
-type stdRaw = stdjson.RawMessage
-
 // ID is the id of a JSON-RPC call as it was written: a string, a number or null. nil stands for null.
-type ID stdRaw
+type ID json.RawMessage
 
 // maxID bounds an id, which is repeated in every frame of a stream.
 const maxID = 1024
@@ -22,7 +19,7 @@ const maxID = 1024
 type Call struct {
 	ID     ID
 	Method string
-	Params stdRaw // an object; nil if absent
+	Params json.RawMessage // an object; nil if absent
 }
 
 // Call reads a JSON-RPC request. It refuses batches, which A2A does not have, and notifications, since every method has
@@ -35,10 +32,10 @@ func (r *Reader) Call(raw []byte) (Call, error) {
 		return Call{}, &Error{Code: CodeParse, Message: "The request is not valid JSON."}
 	}
 	var x struct {
-		Version stdRaw `json:"jsonrpc"`
-		ID      stdRaw `json:"id"`
-		Method  stdRaw `json:"method"`
-		Params  stdRaw `json:"params"`
+		Version json.RawMessage `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Method  json.RawMessage `json:"method"`
+		Params  json.RawMessage `json:"params"`
 	}
 	refuse := func(format string, args ...any) (Call, error) {
 		return Call{ID: usableID(x.ID)}, &Error{Code: CodeInvalidRequest, Message: fmt.Sprintf(format, args...)}
@@ -46,7 +43,7 @@ func (r *Reader) Call(raw []byte) (Call, error) {
 	if rawjson.Kind(rawjson.Trim(raw)) != '{' {
 		return refuse("The request must be a JSON object.")
 	}
-	if err := json.Unmarshal(raw, &x, jsontext.AllowDuplicateNames(r.lenient), jsontext.AllowInvalidUTF8(r.lenient)); err != nil {
+	if err := jsonv2.Unmarshal(raw, &x, jsontext.AllowDuplicateNames(r.lenient), jsontext.AllowInvalidUTF8(r.lenient)); err != nil {
 		return Call{}, &Error{Code: CodeParse, Message: r.refuse(err).Message}
 	}
 	id := usableID(x.ID)
@@ -78,7 +75,7 @@ func (r *Reader) Call(raw []byte) (Call, error) {
 }
 
 // usableID returns an id that may be answered with, null included; nil for any other.
-func usableID(raw stdRaw) ID {
+func usableID(raw json.RawMessage) ID {
 	switch rawjson.Kind(raw) {
 	case '"', '0', 'n':
 		if len(raw) <= maxID {
@@ -128,13 +125,13 @@ func AppendError(dst []byte, id ID, e *Error) []byte {
 
 func appendHead(dst []byte, id ID) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
-	return append(dst, orNull(stdRaw(id))...)
+	return append(dst, orNull(json.RawMessage(id))...)
 }
 
 // Response returns the result of a JSON-RPC answer as it came. If an answer has no result, the result is null:
 // a2a-go answers deletions so. An error is an *Error: the agent's own, or one of
 // CodeInvalidAgentResponse if the answer is no JSON-RPC. The id is not compared.
-func (r *Reader) Response(raw []byte) (stdRaw, error) {
+func (r *Reader) Response(raw []byte) (json.RawMessage, error) {
 	if err := r.check(raw); err != nil {
 		return nil, err
 	}
@@ -143,7 +140,7 @@ func (r *Reader) Response(raw []byte) (stdRaw, error) {
 		Result  jsontext.Value `json:"result"`
 		Error   jsontext.Value `json:"error"`
 	}
-	if err := json.Unmarshal(raw, &x, looseOptions); err != nil {
+	if err := jsonv2.Unmarshal(raw, &x, looseOptions); err != nil {
 		return nil, r.refuse(err)
 	}
 	switch k := x.Error.Kind(); {
@@ -152,9 +149,9 @@ func (r *Reader) Response(raw []byte) (stdRaw, error) {
 			return nil, e
 		}
 	case x.Result != nil:
-		return stdRaw(x.Result.Clone()), nil
+		return json.RawMessage(x.Result.Clone()), nil
 	case x.Version != nil:
-		return stdRaw("null"), nil
+		return json.RawMessage("null"), nil
 	}
 	return nil, &Error{Code: CodeInvalidAgentResponse, Message: "The answer is no JSON-RPC: it has neither a result nor an error."}
 }

@@ -3,12 +3,12 @@ package wire
 import (
 	"bytes"
 	"encoding/base64"
-	stdjson "encoding/json"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -24,31 +24,31 @@ var (
 // text and data parts, tenants, and page sizes and tokens of lists of push configurations.
 func Append(dst []byte, v Version, value any) ([]byte, error) {
 	w := bytes.NewBuffer(dst)
-	if err := json.MarshalWrite(w, value, writeOptions[v]); err != nil {
+	if err := jsonv2.MarshalWrite(w, value, writeOptions[v]); err != nil {
 		return dst, fmt.Errorf("writing A2A %s: %w", v, err)
 	}
 	return w.Bytes(), nil
 }
 
 // Carried values were checked when they were read, and keep their escapes and repeated names.
-var writeCommon = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true), json.Deterministic(true))
+var writeCommon = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true), jsonv2.Deterministic(true))
 
-var writeOptions = map[Version]json.Options{
-	V1:      json.JoinOptions(writeCommon, json.WithMarshalers(json.JoinMarshalers(sharedMarshalers, marshalers1))),
-	V03:     json.JoinOptions(writeCommon, json.WithMarshalers(json.JoinMarshalers(marshalers03, legacyMarshalers, sharedMarshalers))),
-	V03HTTP: json.JoinOptions(writeCommon, json.WithMarshalers(json.JoinMarshalers(marshalers03HTTP, legacyMarshalers, sharedMarshalers))),
+var writeOptions = map[Version]jsonv2.Options{
+	V1:      jsonv2.JoinOptions(writeCommon, jsonv2.WithMarshalers(jsonv2.JoinMarshalers(sharedMarshalers, marshalers1))),
+	V03:     jsonv2.JoinOptions(writeCommon, jsonv2.WithMarshalers(jsonv2.JoinMarshalers(marshalers03, legacyMarshalers, sharedMarshalers))),
+	V03HTTP: jsonv2.JoinOptions(writeCommon, jsonv2.WithMarshalers(jsonv2.JoinMarshalers(marshalers03HTTP, legacyMarshalers, sharedMarshalers))),
 }
 
-var sharedMarshalers = json.JoinMarshalers(
-	json.MarshalToFunc(func(enc *jsontext.Encoder, o Object) error { return enc.WriteValue(jsontext.Value(orEmpty(o))) }),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, t time.Time) error {
+var sharedMarshalers = jsonv2.JoinMarshalers(
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, o Object) error { return enc.WriteValue(jsontext.Value(orEmpty(o))) }),
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, t time.Time) error {
 		return enc.WriteToken(jsontext.String(formatTime(t)))
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, parts Parts) error {
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, parts Parts) error {
 		if len(parts) == 0 {
 			return errNoParts
 		}
-		return json.MarshalEncode(enc, []Part(parts))
+		return jsonv2.MarshalEncode(enc, []Part(parts))
 	}),
 )
 
@@ -62,15 +62,15 @@ func orEmpty(o Object) Object {
 // formatTime writes a time as S 5.6.1 demands.
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-var marshalers1 = json.JoinMarshalers(
-	json.MarshalToFunc(func(enc *jsontext.Encoder, s TaskState) error {
+var marshalers1 = jsonv2.JoinMarshalers(
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, s TaskState) error {
 		return enc.WriteToken(jsontext.String(orUnspecified(string(s), "TASK_STATE_")))
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, r Role) error {
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, r Role) error {
 		return enc.WriteToken(jsontext.String(orUnspecified(string(r), "ROLE_")))
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, p Part) error { return p.write(enc) }),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, s SecurityRequirement) error {
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, p Part) error { return p.write(enc) }),
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, s SecurityRequirement) error {
 		type list struct {
 			List []string `json:"list"`
 		}
@@ -81,7 +81,7 @@ var marshalers1 = json.JoinMarshalers(
 		for name, scopes := range s {
 			x.Schemes[name] = list{scopes}
 		}
-		return json.MarshalEncode(enc, x)
+		return jsonv2.MarshalEncode(enc, x)
 	}),
 )
 
@@ -103,22 +103,22 @@ func (p *Part) write(enc *jsontext.Encoder) error {
 	tail := partTail{p.Filename, p.MediaType, p.Metadata}
 	switch p.Kind {
 	case PartText:
-		return json.MarshalEncode(enc, struct {
+		return jsonv2.MarshalEncode(enc, struct {
 			Text string `json:"text"`
 			partTail
 		}{p.Text, tail})
 	case PartRaw:
-		return json.MarshalEncode(enc, struct {
+		return jsonv2.MarshalEncode(enc, struct {
 			Raw []byte `json:"raw"`
 			partTail
 		}{p.Raw, tail})
 	case PartURL:
-		return json.MarshalEncode(enc, struct {
+		return jsonv2.MarshalEncode(enc, struct {
 			URL string `json:"url"`
 			partTail
 		}{p.URL, tail})
 	case PartData:
-		return json.MarshalEncode(enc, struct {
+		return jsonv2.MarshalEncode(enc, struct {
 			Data jsontext.Value `json:"data"`
 			partTail
 		}{jsontext.Value(orNull(p.Data)), tail})
@@ -127,18 +127,18 @@ func (p *Part) write(enc *jsontext.Encoder) error {
 }
 
 // legacyMarshalers are what both shapes of 0.3 have in common.
-var legacyMarshalers = json.JoinMarshalers(
-	json.MarshalToFunc(func(enc *jsontext.Encoder, a AuthenticationInfo) error {
-		return json.MarshalEncode(enc, struct {
+var legacyMarshalers = jsonv2.JoinMarshalers(
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, a AuthenticationInfo) error {
+		return jsonv2.MarshalEncode(enc, struct {
 			Schemes     []string `json:"schemes"`
 			Credentials string   `json:"credentials,omitzero"`
 		}{[]string{a.Scheme}, a.Credentials})
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, c AgentCard) error {
-		return json.MarshalEncode(enc, c.legacy())
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, c AgentCard) error {
+		return jsonv2.MarshalEncode(enc, c.legacy())
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, s SecurityRequirement) error {
-		return json.MarshalEncode(enc, map[string][]string(s))
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, s SecurityRequirement) error {
+		return jsonv2.MarshalEncode(enc, map[string][]string(s))
 	}),
 )
 
@@ -167,105 +167,105 @@ func (c *TaskPushNotificationConfig) legacy() *legacyPush {
 }
 
 // marshalers03 write a2a.json of 0.3.
-var marshalers03 = json.JoinMarshalers(
-	json.MarshalToFunc(func(enc *jsontext.Encoder, s TaskState) error {
+var marshalers03 = jsonv2.JoinMarshalers(
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, s TaskState) error {
 		return enc.WriteToken(jsontext.String(s.legacy()))
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, r Role) error {
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, r Role) error {
 		name := "user"
 		if r == RoleAgent {
 			name = "agent"
 		}
 		return enc.WriteToken(jsontext.String(name))
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, p Part) error { return p.writeLegacy(enc) }),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, m Message) error {
-		return json.MarshalEncode(enc, struct {
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, p Part) error { return p.writeLegacy(enc) }),
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, m Message) error {
+		return jsonv2.MarshalEncode(enc, struct {
 			Kind string `json:"kind"`
 			message
 		}{"message", message(m)})
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, t Task) error {
-		return json.MarshalEncode(enc, legacyTask{"task", t.ID, t.ContextID, t.Status, t.Artifacts, t.History, t.Metadata})
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, t Task) error {
+		return jsonv2.MarshalEncode(enc, legacyTask{"task", t.ID, t.ContextID, t.Status, t.Artifacts, t.History, t.Metadata})
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, u TaskStatusUpdateEvent) error {
-		return json.MarshalEncode(enc, struct {
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, u TaskStatusUpdateEvent) error {
+		return jsonv2.MarshalEncode(enc, struct {
 			Kind string `json:"kind"`
 			statusUpdate
 			Final bool `json:"final"`
 		}{"status-update", statusUpdate(u), u.Status.State.ClosesStream()})
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, u TaskArtifactUpdateEvent) error {
-		return json.MarshalEncode(enc, struct {
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, u TaskArtifactUpdateEvent) error {
+		return jsonv2.MarshalEncode(enc, struct {
 			Kind string `json:"kind"`
 			artifactUpdate
 		}{"artifact-update", artifactUpdate(u)})
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, s StreamResponse) error {
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, s StreamResponse) error {
 		switch {
 		case s.Task != nil:
-			return json.MarshalEncode(enc, s.Task)
+			return jsonv2.MarshalEncode(enc, s.Task)
 		case s.Message != nil:
-			return json.MarshalEncode(enc, s.Message)
+			return jsonv2.MarshalEncode(enc, s.Message)
 		case s.StatusUpdate != nil:
-			return json.MarshalEncode(enc, s.StatusUpdate)
+			return jsonv2.MarshalEncode(enc, s.StatusUpdate)
 		}
-		return json.MarshalEncode(enc, s.ArtifactUpdate)
+		return jsonv2.MarshalEncode(enc, s.ArtifactUpdate)
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, s SendMessageResponse) error {
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, s SendMessageResponse) error {
 		if s.Task != nil {
-			return json.MarshalEncode(enc, s.Task)
+			return jsonv2.MarshalEncode(enc, s.Task)
 		}
-		return json.MarshalEncode(enc, s.Message)
+		return jsonv2.MarshalEncode(enc, s.Message)
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, s SendMessageRequest) error {
-		return json.MarshalEncode(enc, struct {
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, s SendMessageRequest) error {
+		return jsonv2.MarshalEncode(enc, struct {
 			Message       *Message                  `json:"message"`
 			Configuration *SendMessageConfiguration `json:"configuration"`
 			Metadata      Object                    `json:"metadata,omitzero"`
 		}{s.Message, s.settings(), s.Metadata})
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, c SendMessageConfiguration) error {
-		return json.MarshalEncode(enc, struct {
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, c SendMessageConfiguration) error {
+		return jsonv2.MarshalEncode(enc, struct {
 			AcceptedOutputModes []string    `json:"acceptedOutputModes,omitempty"`
 			Blocking            bool        `json:"blocking"`
 			HistoryLength       *int        `json:"historyLength,omitzero"`
 			Push                *legacyPush `json:"pushNotificationConfig,omitzero"`
 		}{c.AcceptedOutputModes, !c.ReturnImmediately, c.HistoryLength, c.TaskPushNotificationConfig.legacy()})
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, c TaskPushNotificationConfig) error {
-		return json.MarshalEncode(enc, struct {
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, c TaskPushNotificationConfig) error {
+		return jsonv2.MarshalEncode(enc, struct {
 			TaskID string      `json:"taskId"`
 			Config *legacyPush `json:"pushNotificationConfig"`
 		}{c.TaskID, c.legacy()})
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, g GetTaskRequest) error {
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, g GetTaskRequest) error {
 		g.Tenant = ""
-		return json.MarshalEncode(enc, getTask(g))
+		return jsonv2.MarshalEncode(enc, getTask(g))
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, c CancelTaskRequest) error {
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, c CancelTaskRequest) error {
 		c.Tenant = ""
-		return json.MarshalEncode(enc, cancelTask(c))
+		return jsonv2.MarshalEncode(enc, cancelTask(c))
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, s SubscribeToTaskRequest) error {
-		return json.MarshalEncode(enc, legacyConfigName{TaskID: s.ID})
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, s SubscribeToTaskRequest) error {
+		return jsonv2.MarshalEncode(enc, legacyConfigName{TaskID: s.ID})
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, g GetTaskPushNotificationConfigRequest) error {
-		return json.MarshalEncode(enc, legacyConfigName{g.TaskID, g.ID})
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, g GetTaskPushNotificationConfigRequest) error {
+		return jsonv2.MarshalEncode(enc, legacyConfigName{g.TaskID, g.ID})
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, d DeleteTaskPushNotificationConfigRequest) error {
-		return json.MarshalEncode(enc, legacyConfigName{d.TaskID, d.ID})
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, d DeleteTaskPushNotificationConfigRequest) error {
+		return jsonv2.MarshalEncode(enc, legacyConfigName{d.TaskID, d.ID})
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, l ListTaskPushNotificationConfigsRequest) error {
-		return json.MarshalEncode(enc, legacyConfigName{TaskID: l.TaskID})
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, l ListTaskPushNotificationConfigsRequest) error {
+		return jsonv2.MarshalEncode(enc, legacyConfigName{TaskID: l.TaskID})
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, l ListTaskPushNotificationConfigsResponse) error {
-		return json.MarshalEncode(enc, l.Configs)
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, l ListTaskPushNotificationConfigsResponse) error {
+		return jsonv2.MarshalEncode(enc, l.Configs)
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, s SecurityScheme) error {
-		return json.MarshalEncode(enc, s.legacy())
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, s SecurityScheme) error {
+		return jsonv2.MarshalEncode(enc, s.legacy())
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, _ Empty) error { return enc.WriteToken(jsontext.Null) }),
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, _ Empty) error { return enc.WriteToken(jsontext.Null) }),
 )
 
 type (
@@ -297,7 +297,7 @@ func (p *Part) writeLegacy(enc *jsontext.Encoder) error {
 	}
 	switch p.Kind {
 	case PartText:
-		return json.MarshalEncode(enc, struct {
+		return jsonv2.MarshalEncode(enc, struct {
 			Kind     string `json:"kind"`
 			Text     string `json:"text"`
 			Metadata Object `json:"metadata,omitzero"`
@@ -307,7 +307,7 @@ func (p *Part) writeLegacy(enc *jsontext.Encoder) error {
 		if p.Kind == PartRaw {
 			f.Bytes, f.URI = nonNil(p.Raw), ""
 		}
-		return json.MarshalEncode(enc, struct {
+		return jsonv2.MarshalEncode(enc, struct {
 			Kind     string `json:"kind"`
 			File     file   `json:"file"`
 			Metadata Object `json:"metadata,omitzero"`
@@ -317,7 +317,7 @@ func (p *Part) writeLegacy(enc *jsontext.Encoder) error {
 		if err != nil {
 			return err
 		}
-		return json.MarshalEncode(enc, struct {
+		return jsonv2.MarshalEncode(enc, struct {
 			Kind     string         `json:"kind"`
 			Data     jsontext.Value `json:"data"`
 			Metadata Object         `json:"metadata,omitzero"`
@@ -334,19 +334,19 @@ func nonNil(b []byte) []byte {
 }
 
 // marshalers03HTTP write ProtoJSON of a2a.proto of 0.3.
-var marshalers03HTTP = json.JoinMarshalers(
-	json.MarshalToFunc(func(enc *jsontext.Encoder, s TaskState) error {
+var marshalers03HTTP = jsonv2.JoinMarshalers(
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, s TaskState) error {
 		if s == StateCanceled {
 			s = "TASK_STATE_CANCELLED"
 		}
 		return enc.WriteToken(jsontext.String(orUnspecified(string(s), "TASK_STATE_")))
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, r Role) error {
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, r Role) error {
 		return enc.WriteToken(jsontext.String(orUnspecified(string(r), "ROLE_")))
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, p Part) error { return p.writeLegacyHTTP(enc) }),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, m Message) error {
-		return json.MarshalEncode(enc, struct {
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, p Part) error { return p.writeLegacyHTTP(enc) }),
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, m Message) error {
+		return jsonv2.MarshalEncode(enc, struct {
 			MessageID  string   `json:"messageId"`
 			ContextID  string   `json:"contextId,omitzero"`
 			TaskID     string   `json:"taskId,omitzero"`
@@ -356,39 +356,39 @@ var marshalers03HTTP = json.JoinMarshalers(
 			Extensions []string `json:"extensions,omitempty"`
 		}{m.MessageID, m.ContextID, m.TaskID, m.Role, m.Parts, m.Metadata, m.Extensions})
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, u TaskStatusUpdateEvent) error {
-		return json.MarshalEncode(enc, struct {
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, u TaskStatusUpdateEvent) error {
+		return jsonv2.MarshalEncode(enc, struct {
 			statusUpdate
 			Final bool `json:"final,omitzero"`
 		}{statusUpdate(u), u.Status.State.ClosesStream()})
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, s SendMessageRequest) error {
-		return json.MarshalEncode(enc, struct {
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, s SendMessageRequest) error {
+		return jsonv2.MarshalEncode(enc, struct {
 			Message       *Message                  `json:"message"`
 			Configuration *SendMessageConfiguration `json:"configuration"`
 			Metadata      Object                    `json:"metadata,omitzero"`
 		}{s.Message, s.settings(), s.Metadata})
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, c SendMessageConfiguration) error {
-		return json.MarshalEncode(enc, struct {
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, c SendMessageConfiguration) error {
+		return jsonv2.MarshalEncode(enc, struct {
 			AcceptedOutputModes []string    `json:"acceptedOutputModes,omitempty"`
 			Push                *legacyPush `json:"pushNotification,omitzero"`
 			HistoryLength       *int        `json:"historyLength,omitzero"`
 			Blocking            bool        `json:"blocking"`
 		}{c.AcceptedOutputModes, c.TaskPushNotificationConfig.legacy(), c.HistoryLength, !c.ReturnImmediately})
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, c TaskPushNotificationConfig) error {
-		return json.MarshalEncode(enc, struct {
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, c TaskPushNotificationConfig) error {
+		return jsonv2.MarshalEncode(enc, struct {
 			Name   string      `json:"name"`
 			Config *legacyPush `json:"pushNotificationConfig"`
 		}{"tasks/" + c.TaskID + "/pushNotificationConfigs/" + c.ID, c.legacy()})
 	}),
 	// a2a-js reads the scheme of a2a.proto here, and a2a-go that of a2a.json.
-	json.MarshalToFunc(func(enc *jsontext.Encoder, s SecurityScheme) error {
-		return json.MarshalEncode(enc, s.hybrid())
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, s SecurityScheme) error {
+		return jsonv2.MarshalEncode(enc, s.hybrid())
 	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, c CancelTaskRequest) error {
-		return json.MarshalEncode(enc, struct {
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, c CancelTaskRequest) error {
+		return jsonv2.MarshalEncode(enc, struct {
 			Name string `json:"name"`
 		}{"tasks/" + c.ID})
 	}),
@@ -402,7 +402,7 @@ func (p *Part) writeLegacyHTTP(enc *jsontext.Encoder) error {
 		Name     string  `json:"name,omitzero"`
 	}
 	type data struct {
-		Data stdjson.RawMessage `json:"data"`
+		Data json.RawMessage `json:"data"`
 	}
 	var x struct {
 		Text     *string `json:"text,omitzero"`
@@ -428,5 +428,5 @@ func (p *Part) writeLegacyHTTP(enc *jsontext.Encoder) error {
 	default:
 		return errNoContent
 	}
-	return json.MarshalEncode(enc, x)
+	return jsonv2.MarshalEncode(enc, x)
 }
