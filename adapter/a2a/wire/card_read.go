@@ -163,9 +163,9 @@ type scheme struct {
 
 type securityScheme SecurityScheme
 
-// readScheme takes a scheme of 1.0 or 0.3. It also takes {scheme: {$case, value}}, the inner form of one-of members that
-// @a2a-js/sdk 1.3.0 writes on cards of 1.0. A lenient Reader leaves out a scheme that it cannot read, since an agent can
-// be called without it.
+// readScheme takes a scheme of 1.0 or 0.3. It also takes {scheme: {$case, value}}, the inner form of one-of members
+// that @a2a-js/sdk 1.3.0 writes on cards of 1.0. A lenient Reader leaves out a scheme that it cannot read, since an
+// agent can be called without it.
 func (r *Reader) readScheme(dec *jsontext.Decoder, s *SecurityScheme) error {
 	raw, err := dec.ReadValue()
 	if err != nil {

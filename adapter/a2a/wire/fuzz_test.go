@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/url"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/a2a/wire"
@@ -16,14 +17,17 @@ var allVersions = []wire.Version{wire.V1, wire.V03, wire.V03HTTP}
 
 // Whatever is read can be written, and is read again as the same. That holds for every type, version and mode.
 func FuzzRead(f *testing.F) {
+	add := func(name string, v wire.Version, raw []byte) {
+		at := slices.IndexFunc(types, func(typ any) bool { return reflect.TypeOf(typ).Name() == name })
+		f.Add(byte(at), byte(slices.Index(allVersions, v)), []byte(rawjson.Compact(raw)))
+	}
 	for _, s := range samples(f) {
 		for v, raw := range s.versions() {
-			for i, typ := range types {
-				if reflect.TypeOf(typ).Name() == s.Type {
-					f.Add(byte(i), byte(v), []byte(rawjson.Compact(raw)))
-				}
-			}
+			add(s.Type, v, raw)
 		}
+	}
+	for _, d := range peerDocuments(f) {
+		add(d.Type, peerVersions[d.Version], d.Document)
 	}
 	f.Add(byte(2), byte(1), []byte(`{"messageId":"m","parts":[{"kind":"file","file":{"bytes":"-_8"}},{"data":null,"text":"x"},{}]}`))
 	limits := wire.Limits{Bytes: 1 << 16, Depth: 30, Count: 50}

@@ -15,24 +15,13 @@ import (
 // base64 twice, as a2a-python once did; @a2a-js/sdk does so once, as ProtoJSON demands, and so do we.
 func TestDocumentsOfPeers(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("testdata/peers.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var documents []struct {
-		Peer, Version, Type string
-		Document, Want      json.RawMessage
-	}
-	if err := json.Unmarshal(raw, &documents); err != nil {
-		t.Fatal(err)
-	}
-	versions := map[string]wire.Version{"1.0": wire.V1, "0.3": wire.V03, "0.3 HTTP+JSON": wire.V03HTTP}
+	documents := peerDocuments(t)
 	for _, d := range documents {
 		r := lenient
 		if strings.HasSuffix(d.Type, "Request") || d.Type == "TaskPushNotificationConfig" {
 			r = strict
 		}
-		got, err := asV1(t, r, versions[d.Version], d.Type, string(d.Document))
+		got, err := asV1(t, r, peerVersions[d.Version], d.Type, string(d.Document))
 		if err != nil || !rawjson.Equal([]byte(got), d.Want) {
 			t.Errorf("%s of %s in %s: %v\n got %s\nwant %s", d.Type, d.Peer, d.Version, err, got, d.Want)
 		}
@@ -40,6 +29,26 @@ func TestDocumentsOfPeers(t *testing.T) {
 	if len(documents) < 50 {
 		t.Errorf("only %d documents", len(documents))
 	}
+}
+
+type peerDocument struct {
+	Peer, Version, Type string
+	Document, Want      json.RawMessage
+}
+
+var peerVersions = map[string]wire.Version{"1.0": wire.V1, "0.3": wire.V03, "0.3 HTTP+JSON": wire.V03HTTP}
+
+func peerDocuments(t testing.TB) []peerDocument {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/peers.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documents []peerDocument
+	if err := json.Unmarshal(raw, &documents); err != nil {
+		t.Fatal(err)
+	}
+	return documents
 }
 
 // What @a2a-js/sdk 1.3.0 and a2a-go 2.4.0 answer to a task that is not there.
