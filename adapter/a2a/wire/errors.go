@@ -197,7 +197,7 @@ type httpStatus struct {
 }
 
 // AppendHTTPError appends the body of an error over HTTP+JSON, which is also the data of an error in a stream. Its
-// status is Error.HTTPStatus.
+// status is Error.HTTPStatus. In a stream, the frame needs the event name "error": @a2a-js/sdk 1.3.0 finds it by that.
 func AppendHTTPError(dst []byte, v Version, e *Error) []byte {
 	body := httpError{httpStatus{e.HTTPStatus(), e.statusWord(), e.Message, e.details()}}
 	if v == V1 {

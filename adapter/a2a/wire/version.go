@@ -35,7 +35,8 @@ const (
 	LegacyExtensionsHeader = "X-A2A-Extensions"
 )
 
-// MediaType is the content type of HTTP+JSON bodies (S 11.1). Readers also accept application/json.
+// MediaType is the content type of HTTP+JSON bodies (S 11.1). Readers also accept application/json. Errors must be sent
+// as application/json, since a2a-go 2.4.0 reads no other error; @a2a-js/sdk 1.3.0 reads both.
 const MediaType = "application/a2a+json"
 
 // ParseVersion reads a version header or an interface's protocolVersion. Empty means 0.3, and the patch number does not
