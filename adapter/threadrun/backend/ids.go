@@ -154,6 +154,7 @@ func quoted(id string) []byte { return []byte(`"` + id + `"`) }
 // pointID returns the id of a checkpoint that debug frames will name. For "" the engine chooses the id.
 func (n *names) pointID() string {
 	if !slices.Contains(n.t.Run.Options.StreamModes, "debug") {
+		n.newest = ""
 		return ""
 	}
 	n.before, n.newest = cmp.Or(n.newest, n.t.Run.Base), mapping.NewID()
