@@ -183,7 +183,7 @@ func (s Suite) testRefused(t *testing.T) {
 	}
 	message := mapping.Classify(tr.Err).Message
 	if !strings.Contains(message, "agent") || !strings.Contains(message, host) {
-		t.Errorf("message %q names not both agent and host", message)
+		t.Errorf("message %q does not name both agent and host", message)
 	}
 }
 
