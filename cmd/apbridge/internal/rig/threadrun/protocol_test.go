@@ -157,15 +157,16 @@ func TestProtocolQuestionIsAnsweredAtOnce(t *testing.T) {
 			if answer.Text("type") != "success" {
 				t.Fatal(answer)
 			}
-			seen := events(b, thread+"/stream/events", `{"channels":["input","lifecycle"],"namespaces":[[]],"depth":0}`, 2, runOver)
+			seen := events(b, thread+"/stream/events", `{"channels":["input","lifecycle"],"namespaces":[[]],"depth":0}`, 1, runOver)
 			var names []string
 			for _, f := range seen {
 				names = append(names, f.Event)
 			}
-			if got := strings.Join(names, " "); got != "lifecycle input.requested lifecycle lifecycle input.answered lifecycle" {
+			// The end of the run that asked is left out: it was over before the stream began.
+			if got := strings.Join(names, " "); got != "lifecycle input.requested lifecycle input.answered lifecycle" {
 				t.Error(got)
 			}
-			if d := cmp.Diff([]any{id}, seen[4].At("params.data.interrupt_ids")); d != "" {
+			if d := cmp.Diff([]any{id}, seen[3].At("params.data.interrupt_ids")); d != "" {
 				t.Error(d)
 			}
 		})
