@@ -137,7 +137,7 @@ func (p *runPlan) setOrigin(ctx context.Context) error {
 // (resolveTask).
 func (p *runPlan) setTask(context.Context) error {
 	r := &p.out.Run
-	if p.named != nil { // before the input is read, because its ids are derived from the task
+	if p.named != nil { // set before the input is read: the ids of its messages depend on it (engine.InputBase)
 		r.Options.FollowUp = p.named.newest.ID != "" && !r.Options.Resuming
 	}
 	if p.task == nil {
