@@ -20,12 +20,12 @@
 //
 // # Presentation of a task/step agent
 //
-//   - One node, StepNode: in next, tasks, updates, the metadata of messages and the graph. A graph is requested before a
-//     run, when the names of steps are unknown, so only a fixed name is the same everywhere. A step's own name is the
-//     name of its message.
+//   - One node, StepNode: in next, tasks, updates, the metadata of messages and the graph. A graph is requested before
+//     a run, when the names of steps are unknown, so only a fixed name is the same everywhere. A step's own name is
+//     the name of its message.
 //   - Commands (AutoGPT): the message of a step contains thoughts.speak and the question. The proposed command is its
-//     tool call, whose id is the step's. The next step's last_action is the tool message before its own. finish is not a
-//     tool call: it has no result, and its reason is the text of the last step. A person's answer or feedback is a
+//     tool call, whose id is the step's. The next step's last_action is the tool message before its own. finish is not
+//     a tool call: it has no result, and its reason is the text of the last step. A person's answer or feedback is a
 //     separate message, so the tool message only notes that there was one. The agent's whole output stays in
 //     additional_kwargs.apbridge and in the log, where task/step clients get it unchanged.
 //   - Chunks: with messages-tuple a message is a chunk with its text, two for each tool call, and an empty one at its
