@@ -15,7 +15,7 @@ type InnerPoint struct {
 	Checkpoint string // the agent's own id; "": the newest
 }
 
-// Copy names an agent's copy of a thread, with the ids of both sides.
+// Copy identifies an agent's copy of a thread, with the ids of both sides.
 type Copy struct {
 	Link                         mapping.Link
 	ThreadID, Agent, AssistantID string
@@ -28,11 +28,11 @@ type Copy struct {
 type CopyReader interface {
 	// Tasks returns the state tasks at a checkpoint. If deep is true, they include the states of inner graphs.
 	Tasks(ctx context.Context, c Copy, at Fork, deep bool) (json.RawMessage, error)
-	// TaskHistory returns up to limit checkpoints with their tasks, the newest first: those before a checkpoint, or nil
-	// for the newest; and those of one run, by the agent's id, or "" for all.
+	// TaskHistory returns up to limit checkpoints with their tasks, newest first. It returns those before a checkpoint,
+	// or from the newest if before is nil. If run is set, which is the agent's id, it returns only those of that run.
 	TaskHistory(ctx context.Context, c Copy, before *Fork, run string, limit int) ([]TasksAt, error)
-	// Inner returns the state of a graph within the agent's graph, as LangGraph's thread state; nil where the agent has
-	// none. With deep the tasks have the states of the graphs that they are.
+	// Inner returns the state of a graph within the agent's graph in the form of LangGraph's thread state, or nil if
+	// there is none. If deep is true, its tasks include the states of inner graphs.
 	Inner(ctx context.Context, c Copy, at InnerPoint, deep bool) (json.RawMessage, error)
 	// InnerHistory returns such states, newest first. It ignores the query's At.
 	InnerHistory(ctx context.Context, c Copy, at InnerPoint, q HistoryQuery) ([]json.RawMessage, error)
@@ -40,10 +40,10 @@ type CopyReader interface {
 	UpdateInner(ctx context.Context, c Copy, at InnerPoint, u StateUpdate) (json.RawMessage, error)
 }
 
-// TasksAt are the state tasks at a checkpoint of an agent's copy of a thread.
+// TasksAt holds the state tasks at a checkpoint of an agent's copy of a thread.
 type TasksAt struct {
 	Checkpoint string // the agent's id
-	Run        string // the bridge's run that made it; "" if the agent does not report it
+	Run        string // the bridge's run that created it; "" if the agent does not report it
 	Step       int
 	Source     string // as in mapping.Checkpoint
 	Tasks      json.RawMessage

@@ -52,8 +52,8 @@ type Dialect struct {
 	Temporary []string
 	// ArtifactPath returns the path where the face serves the bytes of an artifact of an agent's task. nil: nowhere.
 	ArtifactPath func(agent, taskID, artifactID string) string
-	// Flavours are those the face makes runs in. Hook writes what the webhook of such a run and hooks of the flavours are
-	// told. It may be nil if no request of the face asks for them.
+	// Flavours are the variants in which the face creates runs. Hook returns the request for the webhook of such a run
+	// or for a hook with one of the flavours. It may be nil if no request of the face can set webhooks or hooks.
 	Flavours []Flavour
 	Hook     func(n HookNotice) (HookPost, error)
 
@@ -97,17 +97,18 @@ type Flavour struct {
 	Strategy mapping.Strategy
 }
 
-// HookNotice is what a hook is told: a change of its task's status, or the end of a run for a hook without an ID.
+// HookNotice is the content of a notification to a hook: a change of its task's status or, for a hook without an ID,
+// the end of a run.
 type HookNotice struct {
 	Hook    mapping.Hook
 	Status  mapping.TaskStatus
-	Run     mapping.Run     // the newest of the task, which the change comes from
-	Outcome mapping.Outcome // of a run that has ended; else zero
+	Run     mapping.Run     // the task's newest, which caused the change
+	Outcome mapping.Outcome // of an ended run; otherwise zero
 	// Values are those of the state after the change. They may be nil for a hook with an ID.
 	Values json.RawMessage
 }
 
-// HookPost is the request that tells a hook. Without a Content-Type in Header, the body is JSON.
+// HookPost is the request that is sent to a hook. Without a Content-Type in Header, the body is JSON.
 type HookPost struct {
 	Header map[string]string
 	Body   []byte
@@ -265,12 +266,12 @@ type Forgetter interface {
 	Forget(ctx context.Context, link mapping.Link) error
 }
 
-// Traits is what a backend is like; constant after Dial.
+// Traits are the properties of a backend's agent. They are constant after Dial.
 type Traits struct {
-	// Exposes is what the agent shows of its threads. The bridge is the graph of one node of an agent that does not
-	// report its state: its outputs are made by rule.StepUpdate, and the last one says so.
+	// Exposes is what the agent shows of its threads. The bridge presents an opaque agent as a graph of one node, whose
+	// outputs are created by rule.StepUpdate. The last one is marked as such.
 	Exposes mapping.Exposure
-	// Stepping is the mode that "auto" stands for.
+	// Stepping is the mode for "auto".
 	Stepping mapping.Stepping
 	// MaxSteps is the default for the agent's configuration; 0: any number.
 	MaxSteps int
@@ -280,7 +281,7 @@ type Traits struct {
 	Capabilities mapping.Capabilities
 }
 
-// Traited is implemented by every backend of ours; one without it reports its state.
+// Traited is implemented by all our backends. A backend without it is treated as one whose agent reports its state.
 type Traited interface{ Traits() Traits }
 
 // State is an upstream state read back.

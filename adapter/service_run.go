@@ -12,13 +12,13 @@ import (
 
 // Runs starts, follows, cancels and lists runs.
 type Runs interface {
-	// StartRun makes a run durable and, if its thread is free, begins it. It takes ownership of the contents of n,
-	// which may be long: n must not be used afterwards.
+	// StartRun makes a run durable and starts it if its thread is free. It takes ownership of the contents of n, which
+	// may be large: n must not be used afterwards.
 	StartRun(ctx context.Context, n *RunRequest) (*Started, error)
-	// StartRuns is StartRun for several runs. If one is refused, none is made.
+	// StartRuns is StartRun for several runs. If one is refused, none is created.
 	StartRuns(ctx context.Context, list []RunRequest) ([]*Started, error)
-	// FindRepeatedRun returns the run that a request with the same IdempotencyKey has made on the thread, or nil.
-	// Another request under the key is Invalid.
+	// FindRepeatedRun returns the run that an earlier request with the same IdempotencyKey created on the thread, or
+	// nil. A different request with the same key is Invalid.
 	FindRepeatedRun(ctx context.Context, n *RunRequest) (*Started, error)
 	// GetRun returns a run. ThreadID may be empty.
 	GetRun(ctx context.Context, ref RunRef) (*mapping.Run, error)
@@ -63,15 +63,15 @@ type Cursor struct {
 
 // RunRequest is a request for a run in any dialect.
 type RunRequest struct {
-	ThreadID string // "": that of TaskID, else a stateless run on a thread of its own
-	// ThreadName is a name of the client's for the thread, in place of ThreadID: 1 to 255 characters. The run is on the
-	// caller's thread of this name for the agent, which is made if it is not there.
+	ThreadID string // "": the thread of TaskID, otherwise a new thread for a stateless run
+	// ThreadName is a client's own name for the thread, in place of ThreadID: 1 to 255 characters. The run is on the
+	// caller's thread with this name for the agent, which is created if missing.
 	ThreadName string `json:",omitempty"`
-	// TaskID is the task that the run continues or whose question it answers. The run waits for the task's other runs as
-	// Multitask says. A task that has ended, or is on another thread or of another agent, is refused. "": an answer
-	// belongs to the task that asked, any other run begins a task.
+	// TaskID is the task that the run continues or whose question it answers. Multitask applies to the task's other
+	// runs. A task that has ended, is on another thread or belongs to another agent is refused. If TaskID is "", an
+	// answer belongs to the task that asked, and any other run begins a new task.
 	TaskID   string `json:",omitempty"`
-	Agent    string // config name or UUID of an agent or assistant; "": that of TaskID, else the default agent
+	Agent    string // config name or UUID of an agent or assistant; "": the agent of TaskID, otherwise the default agent
 	Flavour  mapping.Flavour
 	Kwargs   json.RawMessage // the request as stored with the run, without the ids of the run; nil: nothing to store
 	Input    json.RawMessage
@@ -80,7 +80,7 @@ type RunRequest struct {
 	// InputAnswers makes the last human message of the input answer the thread's open question, whatever the question
 	// is. Without it, the message answers only a question that an agent asks its user.
 	InputAnswers bool `json:"-"`
-	ByClock      bool `json:"-"` // made by a cron, so no client can answer
+	ByClock      bool `json:"-"` // created by a cron, so no client can answer
 	Command      *Command
 	// ParentAnswers is set if the caller is a graph that was resumed and calls the agent again from one of its nodes.
 	// It holds the answers that the graph received, by question id.
@@ -90,12 +90,12 @@ type RunRequest struct {
 	Context       json.RawMessage
 	StreamModes   []string
 	Subgraphs     bool
-	Multitask     mapping.Strategy // "": the default of the agent, else of the flavour
+	Multitask     mapping.Strategy // "": the default of the agent, or else of the flavour
 	IfNotExists   string           // reject (default) | create
 	RunAfter      time.Duration
-	Temporary     bool           // the thread is made for this run and goes some time after it (stateless runs)
-	DeleteAfter   bool           // it goes soon after the run: on_completion: delete
-	Webhook       string         // a URL that is told the end of the run
+	Temporary     bool           // the thread is created for this run and deleted some time after it (stateless runs)
+	DeleteAfter   bool           // the thread is deleted soon after the run: on_completion: delete
+	Webhook       string         // a URL that is notified of the end of the run
 	Hooks         []mapping.Hook `json:",omitempty"` // added to the run's task (Tasks.CreateHook)
 	CheckpointID  string
 	// InterruptBefore and InterruptAfter are node names, or "*".

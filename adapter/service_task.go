@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// TaskRef names a task as a face sees it. A task of another agent, or of another topic if Topic is set, is NotFound.
-// Runs made for the request have the Flavour.
+// TaskRef identifies a task for a face. A task of another agent, or of another topic if Topic is set, is NotFound. Runs
+// created for the request have the Flavour.
 type TaskRef struct {
 	Agent, Topic, ID string
 	Flavour          mapping.Flavour
@@ -24,14 +24,14 @@ type TaskQuery struct {
 	ThreadID string
 	Status   []mapping.TaskStatus // one of these
 	Since    time.Time            // the status changed then or later
-	After    mapping.TaskMark     // tasks that come after this one in the list; zero: from its start
+	After    mapping.TaskMark     // tasks after this one in the list; zero: from the start
 	Limit    int                  // 0: all
 }
 
 // Page is a page of a list, from 1.
 type Page struct{ Number, Size int }
 
-// Tasks makes tasks, hands out their steps, and stores the files of their threads.
+// Tasks creates tasks, hands out their steps, and stores the files of their threads.
 type Tasks interface {
 	CreateTask(ctx context.Context, n TaskRequest) (mapping.Task, error)
 	// GetTask returns the task with its Artifacts.
@@ -40,19 +40,19 @@ type Tasks interface {
 	// Artifacts while the caller iterates, so that only a few megabytes are held at a time. A task that was deleted
 	// before that is omitted.
 	ListTasks(ctx context.Context, ref TaskRef, p Page) (tasks iter.Seq2[mapping.Task, error], total int, err error)
-	// SearchTasks returns an agent's tasks, whose status changed last first, without Artifacts, and the number of all
-	// that match, wherever the list begins. It holds few megabytes at a time, as ListTasks does.
+	// SearchTasks returns an agent's tasks without Artifacts, latest change of status first, and the total number of
+	// matches, which does not depend on After and Limit. Like ListTasks it holds only a few megabytes at a time.
 	SearchTasks(ctx context.Context, q TaskQuery) (tasks iter.Seq2[mapping.Task, error], total int, err error)
 	CancelTask(ctx context.Context, ref TaskRef) (mapping.Task, error)
 
-	// CreateHook adds a hook to a task, or replaces the one of the same ID. A hook without an ID gets one. What the hooks
-	// of a task are told is written together with the change of its status and delivered like webhooks of runs, in order
-	// for each hook. Hooks are returned without Token and Credentials. They go with their task.
+	// CreateHook adds a hook to a task, or replaces the one with the same ID. A hook without an ID gets one.
+	// Notifications are written in the transaction that changes the status, and are delivered like webhooks of runs, in
+	// order for each hook. The methods return hooks without Token and Credentials. Hooks are deleted with their task.
 	CreateHook(ctx context.Context, ref TaskRef, h mapping.Hook) (mapping.Hook, error)
 	GetHook(ctx context.Context, ref TaskRef, id string) (mapping.Hook, error)
 	// ListHooks returns the hooks of a task in the order of their IDs.
 	ListHooks(ctx context.Context, ref TaskRef) ([]mapping.Hook, error)
-	// DeleteHook removes a hook, if it is there. It is not told what is still to be delivered.
+	// DeleteHook removes a hook, if it exists, and drops its pending notifications.
 	DeleteHook(ctx context.Context, ref TaskRef, id string) error
 
 	// ExecuteStep executes, or waits for, the next step of a task.
@@ -104,8 +104,8 @@ type Handout struct {
 	Release func() // may be nil
 }
 
-// TopicRef names a topic, which is a thread, as a face sees it. One used by another agent is NotFound. Flavour is as in
-// TaskRef.
+// TopicRef identifies a topic, which is a thread, for a face. A topic used by another agent is NotFound. Flavour is as
+// in TaskRef.
 type TopicRef struct {
 	Agent, ID string
 	Flavour   mapping.Flavour `json:"-"` // not included in the hash for an idempotency key
@@ -114,7 +114,7 @@ type TopicRef struct {
 // Topics are threads as in the Topic RFC of the Agent Protocol: a topic groups tasks and what they have in common.
 // Tasks, steps and artifacts of a topic are found with TaskRef.Topic. Interactions are the messages of a topic.
 type Topics interface {
-	// CreateTopic makes a topic. An AdditionalInput with a key reserved by the bridge is Invalid.
+	// CreateTopic creates a topic. An AdditionalInput with a key reserved by the bridge is Invalid.
 	CreateTopic(ctx context.Context, n TopicRequest) (rule.Topic, error)
 	// GetTopic returns the topic with its Memory and Artifacts.
 	GetTopic(ctx context.Context, ref TopicRef) (rule.Topic, error)

@@ -2,14 +2,14 @@ package mapping
 
 import "time"
 
-// Hook is a URL that is told about changes of a task's status.
+// Hook is a URL that is notified of changes of a task's status.
 type Hook struct {
-	ID      string  // unique in its task; "": the webhook of a run, which is told its end
-	Flavour Flavour // of the dialect that writes what the URL is told
+	ID      string  // unique in its task; "": the webhook of a run, which is notified of its end
+	Flavour Flavour // determines the format of the notifications
 	URL     string
-	// Token and Credentials are secrets of the receiver, by which it knows the caller: a word of its own, and what follows
-	// Scheme in the header Authorization. They are never read back.
+	// Token and Credentials are secrets by which the receiver recognizes the bridge. Token is an arbitrary word.
+	// Credentials follow Scheme in the Authorization header. Neither is ever returned to clients.
 	Token, Scheme, Credentials string
-	Fires                      []TaskStatus // the statuses that it is told
+	Fires                      []TaskStatus // the statuses to notify of
 	CreatedAt                  time.Time
 }

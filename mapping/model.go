@@ -49,14 +49,14 @@ type Thread struct {
 	Interrupts           []Interrupt     // the open questions
 	CreatedAt, UpdatedAt time.Time
 	Expires              time.Time     // zero: never
-	TTL                  time.Duration // that Expires was set by; 0: none, or it is not known; or OfOneRun
-	KeepLatest           bool          // when it expires its older states go, and the thread stays
-	// Name is a name that a client gave the thread for runs of the agent NamedFor; "": none. The threads of an owner have
-	// different names for an agent.
+	TTL                  time.Duration // that set Expires; 0 if there is none or it is unknown; or OfOneRun
+	KeepLatest           bool          // on expiry only older states are deleted, not the thread
+	// Name is a client's own name for the thread, for runs of the agent NamedFor; "" if there is none. It is unique for
+	// an owner and an agent.
 	Name, NamedFor string
 }
 
-// OfOneRun is the TTL of a thread that was created for a stateless run. No list has it.
+// OfOneRun is the TTL of a thread that was created for a stateless run. Such threads are not listed.
 const OfOneRun = -time.Microsecond
 
 // Run is one execution of an agent on a thread.
@@ -196,8 +196,8 @@ type Task struct {
 	Input           string
 	HasInput        bool            // false if the client sent null or nothing
 	AdditionalInput json.RawMessage // an object, never nil
-	HandOuts        int             // how many steps were handed out; counted before an answer leaves, and not any more where it could not be written
-	Topic           bool            // made through the topic face
+	HandOuts        int             // number of steps handed out; incremented before the response is written, and decremented if writing fails
+	Topic           bool            // created through the topic face
 	Status          TaskStatus
 	StatusAt        time.Time // of the newest change of Status
 	CreatedAt       time.Time

@@ -2,13 +2,13 @@ package mapping
 
 import "time"
 
-// TaskStatus is the status of a task: that in which its newest run leaves it.
+// TaskStatus is the status of a task, which follows from its newest run.
 type TaskStatus string
 
 const (
-	TaskSubmitted TaskStatus = "submitted" // no run of it has begun since it was made, or since the newest answer
+	TaskSubmitted TaskStatus = "submitted" // no run has begun since its creation or the newest answer
 	TaskWorking   TaskStatus = "working"   // also between two steps of a lockstep run
-	TaskAsking    TaskStatus = "asking"    // it waits for an answer, or was stopped before or after a node
+	TaskAsking    TaskStatus = "asking"    // waits for an answer, or was stopped before or after a node
 	TaskDone      TaskStatus = "done"
 	TaskFailed    TaskStatus = "failed"
 	TaskCancelled TaskStatus = "cancelled"
@@ -22,7 +22,7 @@ func TaskStatuses() []TaskStatus {
 // Ended reports whether the task has ended.
 func (s TaskStatus) Ended() bool { return s == TaskDone || s == TaskFailed || s == TaskCancelled }
 
-// Task returns the status of the task after its newest run ended so.
+// Task returns the status of a task whose newest run has this outcome.
 func (o Outcome) Task() TaskStatus {
 	switch {
 	case o.Parked:
@@ -38,7 +38,8 @@ func (o Outcome) Task() TaskStatus {
 	}
 }
 
-// TaskMark is the place of a task in a list by the times of their statuses. It outlives the task.
+// TaskMark is a task's position in a list sorted by the times of their statuses. It remains valid if the task is
+// deleted.
 type TaskMark struct {
 	StatusAt time.Time
 	ID       string

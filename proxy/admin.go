@@ -8,9 +8,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/guard"
 )
 
-// fromPage reports whether a browser says that a page of another origin makes the request (Fetch Metadata section 2.3):
-// a picture or a script needs no permission to be asked for, and no answer to cost. Nothing of a browser but an address
-// that a person has typed, or a page of the listener itself, is let in.
+// fromPage reports whether a browser sends the request for a page of another origin (Fetch Metadata section 2.3). Such
+// a page may load a picture or a script without permission, and the request has a cost even if it cannot read the
+// response. From a browser only an address typed by a person, or a page of the listener itself, is accepted.
 func fromPage(r *http.Request) bool {
 	for _, site := range r.Header.Values("Sec-Fetch-Site") {
 		if site != "none" && site != "same-origin" {
@@ -21,7 +21,7 @@ func fromPage(r *http.Request) bool {
 	return len(origins) > 1 || len(origins) == 1 && !guard.SameOrigin(origins[0], r.Host)
 }
 
-// newAdmin serves what shows the inside of the process; on loopback only, and with the same Host guard.
+// newAdmin returns the server for internals of the process. It listens on loopback only and uses the same Host guard.
 func (s *Server) newAdmin() *http.Server {
 	m := http.NewServeMux()
 	m.HandleFunc("/debug/pprof/", pprof.Index)

@@ -9,14 +9,14 @@ import (
 )
 
 // AdminRoutes are the routes of the admin listener. They need no key: a caller that reaches that listener may see
-// everything that belongs to no tenant.
+// everything that does not belong to a tenant.
 type AdminRoutes struct {
 	Owns  func(path string) bool
 	Mount func(r *mux.Router)
 }
 
-// insideRoutes answers by the routes that the admin listener has besides. Requests for them pass the guards that look
-// at a request itself, and leave lines in both logs, as those of clients do. No caller is asked for a key.
+// insideRoutes returns the handler for the further routes of the admin listener. Requests pass the guards that check
+// the request itself and appear in both logs, like those of clients. They need no key.
 func (s *Server) insideRoutes() (http.Handler, error) {
 	if s.opt.AdminRoutes == nil {
 		return http.NotFoundHandler(), nil

@@ -2,16 +2,16 @@ package proxy
 
 import "sync"
 
-// admission counts the requests inside and closes the door.
+// admission counts the requests in progress and can refuse new ones.
 type admission struct {
 	mu      sync.Mutex
 	inside  int
-	lasting int // of those inside: they end with their clients alone
+	lasting int // number of those that only end with their clients
 	idle    bool
-	closed  chan struct{} // made by close; closed when none is inside that ends by itself
+	closed  chan struct{} // set by close; closed when only lasting requests are in progress
 }
 
-// enter reports whether the request may come in; if so, leave must follow.
+// enter reports whether the request is admitted. If so, leave must be called later.
 func (a *admission) enter() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -29,7 +29,7 @@ func (a *admission) leave() {
 	a.settle()
 }
 
-// last notes that a request inside ends with its client alone: close does not wait for it. done must be called before
+// last marks a request that only ends with its client, so that close does not wait for it. done must be called before
 // the request leaves.
 func (a *admission) last() (done func()) {
 	a.mu.Lock()
@@ -43,7 +43,7 @@ func (a *admission) last() (done func()) {
 	}
 }
 
-// close lets no request in any more. The channel is closed once all have left that end by themselves.
+// close refuses further requests. The channel is closed when only lasting requests are left.
 func (a *admission) close() <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -54,7 +54,7 @@ func (a *admission) close() <-chan struct{} {
 	return a.closed
 }
 
-// settle is called, under the lock, when there may be none left to wait for.
+// settle closes the channel if no request is left to wait for. It must be called with the lock held.
 func (a *admission) settle() {
 	if a.closed != nil && !a.idle && a.inside <= a.lasting {
 		a.idle = true

@@ -35,22 +35,22 @@ func (d *admissionGuard) Pass(x *guard.Exchange) bool {
 	return true
 }
 
-// left is called when a request that was let in has been answered.
+// left is called when an admitted request has been answered.
 func (d *admissionGuard) left() {
 	d.metrics.InFlight(-1)
 	d.admission.leave()
 }
 
-// closed refuses a request while the bridge stops.
+// closed refuses a request during shutdown.
 func (d *admissionGuard) closed(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Retry-After", strconv.Itoa(d.retryAfter()))
 	d.refuse(w, r, mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown, "The bridge is shutting down. Try again in a moment."))
 }
 
-// retryAfter is in seconds: when the next process may be there.
+// retryAfter returns the seconds after which the next process may be running.
 func (d *admissionGuard) retryAfter() int { return int(d.grace.Seconds()) + 1 }
 
-// tooMany refuses a request and gives its connection up.
+// tooMany refuses a request and closes its connection.
 func (d *admissionGuard) tooMany(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Connection", "close")
 	w.Header().Set("Retry-After", "1")

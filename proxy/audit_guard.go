@@ -15,8 +15,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/guard"
 )
 
-// auditGuard has each operation leave one line in the audit log, when its answer begins: of a run that is streamed for
-// an hour, the line is there at its start. What no route takes did nothing, and leaves none.
+// auditGuard writes one line to the audit log for each operation when its response begins, so a run that is streamed
+// for an hour is logged at its start. Requests without a matching route did nothing and are not logged.
 type auditGuard struct {
 	refuser
 	auditor
@@ -27,17 +27,17 @@ type auditGuard struct {
 // auditor writes the audit lines of requests.
 type auditor struct {
 	trusted trustedProxies
-	audit   *audit.Log // nil: there is none
+	audit   *audit.Log // nil: disabled
 }
 
-// attempted writes a line, unless there are too many, of a request that was refused for its key or for a limit.
+// attempted writes a line for a request that was refused because of its key or a limit, unless there are too many.
 func (w auditor) attempted(r *http.Request, who mapping.Principal, status int, code string) {
 	e := w.entry(r, who)
 	e.Status, e.Code = status, code
 	w.audit.Refuse(e)
 }
 
-// longestMethod bounds the method that a line has: a client may make up one of any length.
+// longestMethod bounds the logged method, because a client may send one of any length.
 const longestMethod = 32
 
 func (w auditor) entry(r *http.Request, who mapping.Principal) audit.Entry {
@@ -88,7 +88,7 @@ func (g *auditGuard) write(r *http.Request, rec *responseTap, deed *mapping.Audi
 	g.audit.Write(e)
 }
 
-// also writes a line for what is done by a message of a WebSocket.
+// also returns a function that logs the operation of a WebSocket message.
 func (g *auditGuard) also(r *http.Request) func(context.Context, *mapping.AuditRecord, string, error) {
 	return func(ctx context.Context, d *mapping.AuditRecord, kind string, err error) {
 		e := g.entry(r, mapping.PrincipalOf(ctx))
@@ -97,7 +97,7 @@ func (g *auditGuard) also(r *http.Request) func(context.Context, *mapping.AuditR
 	}
 }
 
-// Complete fills in what became of a deed that is no request.
+// Complete fills in the outcome of an operation that is not a request.
 func Complete(e *audit.Entry, d *mapping.AuditRecord, kind string, err error) {
 	e.Operation, e.Objects = d.Said()
 	if e.Operation == "" {
@@ -110,7 +110,7 @@ func Complete(e *audit.Entry, d *mapping.AuditRecord, kind string, err error) {
 	}
 }
 
-// objects are those of the path and what was noted besides, which may be the same.
+// objects returns the objects in the path and the recorded ones, without duplicates.
 func objects(vars map[string]string, noted []mapping.Object) (list []mapping.Object) {
 	for name, id := range vars {
 		list = append(list, mapping.Object{Kind: strings.TrimSuffix(name, "_id"), ID: id})

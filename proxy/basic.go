@@ -2,12 +2,12 @@ package proxy
 
 import "net/http"
 
-// challenge is for a browser, which asks its user for a name and a password: the key (RFC 7617 section 2).
+// challenge makes a browser ask its user for a name and a password, which is the key (RFC 7617 section 2).
 const challenge = `Basic realm="apbridge: any name, and the API key as the password", charset="UTF-8"`
 
-// fromBrowser has the password of HTTP Basic authentication stand for a key on the paths of pages that people open with
-// a key: a browser sends no other header by itself. Elsewhere Basic means nothing, so that a key that a browser has
-// kept opens nothing that a page of another's could have it ask for.
+// fromBrowser accepts the password of HTTP Basic authentication as a key on paths that people open with a key, because
+// a browser cannot send another header by itself. Elsewhere Basic is ignored, so that pages of other origins cannot use
+// a key that the browser has stored.
 func (g *principalGuard) fromBrowser(w http.ResponseWriter, r *http.Request) {
 	if g.browsed == nil || !g.browsed(r.URL.Path) {
 		return

@@ -20,27 +20,27 @@ import (
 )
 
 const (
-	// smallBody is not counted: what asks for little, such as a cancellation, need not wait for requests that ask for
-	// much.
+	// smallBody is the size up to which bodies are not counted: small requests, such as a cancellation, need not wait
+	// for large ones.
 	smallBody = 4 << 10
-	// bodyPiece is what a body may bring before it is counted.
+	// bodyPiece is the number of bytes of a body that may arrive before they are counted.
 	bodyPiece = 64 << 10
-	// shortOf is the part of the memory limit that may live, in percent. Above it the collector takes more and more of
-	// the processor.
+	// shortOf is the share of the memory limit that live memory may take, in percent. Above it the garbage collector
+	// uses more and more of the processor.
 	shortOf = 80
-	// lookAgain is how often at most a collection is made to see what lives.
+	// lookAgain is the minimum interval between collections that measure live memory.
 	lookAgain = time.Second
 )
 
-// bodyMemory bounds what requests take together: the bytes of their bodies, each until its request was answered, since
-// a run holds on to what it was given; and new work while more lives than the process may use.
+// bodyMemory bounds the memory of all requests together: the bytes of each body until its request was answered, because
+// a run keeps its input. It also bounds new work if the process has too much live memory.
 type bodyMemory struct {
 	bodies *semaphore.Weighted
 	shares *shares // of bodies
-	limit  uint64  // of the process (GOMEMLIMIT); 0: there is none
+	limit  uint64  // of the process (GOMEMLIMIT); 0: none
 
 	looking sync.Mutex
-	looked  time.Time // when the last collection was made to see what lives
+	looked  time.Time // time of the last collection that measured live memory
 }
 
 func newBodyMemory(bodies int64, of config.Share) *bodyMemory {
@@ -51,8 +51,9 @@ func newBodyMemory(bodies int64, of config.Share) *bodyMemory {
 	return m
 }
 
-// short reports whether so much lives that new work would make things worse. What lives is counted by the collector,
-// which may not run for minutes in a process that refuses all work: so it is made to run before anything is refused.
+// short reports whether there is so much live memory that new work would make things worse. Only the garbage collector
+// measures it, and may not run for minutes in a process that refuses all work. So short runs it before anything is
+// refused.
 func (m *bodyMemory) short() bool {
 	if m.limit == 0 || !m.over() {
 		return false
@@ -76,12 +77,12 @@ func (m *bodyMemory) measure() {
 	}
 }
 
-// memoryGuard refuses requests that there is no memory for. A body that is streamed, such as an upload, takes none.
+// memoryGuard refuses requests without memory for them. A streamed body, such as an upload, needs none.
 type memoryGuard struct {
 	refuser
 	ops    operations
 	memory *bodyMemory
-	limits Limits // nil: there are none
+	limits Limits // may be nil
 	times  *times
 	sees   routeEffect
 }
@@ -93,7 +94,7 @@ func (g *memoryGuard) Pass(x *guard.Exchange) bool {
 	}
 	shared := memoryBudget{g.memory, g.limits, g.times.room}
 	if mayBegin(r.Method) {
-		if err := shared.Exhausted(); err != nil && g.sees.verb(r) != mapping.Cancelled { // what ends a run gives memory back
+		if err := shared.Exhausted(); err != nil && g.sees.verb(r) != mapping.Cancelled { // ending a run frees memory
 			g.overloaded(x.Writer, r, err)
 			return false
 		}
@@ -107,7 +108,7 @@ func (g *memoryGuard) Pass(x *guard.Exchange) bool {
 	return true
 }
 
-// mayBegin reports whether a request by the method may begin something.
+// mayBegin reports whether a request with the method may begin something.
 func mayBegin(method string) bool {
 	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
 }
@@ -117,7 +118,7 @@ func (g *memoryGuard) overloaded(w http.ResponseWriter, r *http.Request, err err
 	g.refuse(w, r, err)
 }
 
-// holdBody has memory held for the request's body as it comes; nil: it is not counted.
+// holdBody reserves memory for the request's body as it arrives. It returns nil if the body is not counted.
 func (g *memoryGuard) holdBody(r *http.Request) *heldBody {
 	if r.Body == nil || r.Body == http.NoBody || streamed(r) {
 		return nil
@@ -127,14 +128,15 @@ func (g *memoryGuard) holdBody(r *http.Request) *heldBody {
 	return h
 }
 
-// memoryBudget is the memory as handlers see it that read more than a body. It implements adapter.MemoryBudget.
+// memoryBudget is the memory for handlers that read more than a body. It implements adapter.MemoryBudget.
 type memoryBudget struct {
 	of       *bodyMemory
-	limits   Limits        // nil: there are none
-	patience time.Duration // as of a heldBody
+	limits   Limits        // may be nil
+	patience time.Duration // as in heldBody
 }
 
-// Count reads a message as a body: no faster than the caller's rate allows, and with memory held for it.
+// Count returns a reader of a message that is treated like a body: it is no faster than the caller's rate allows, and
+// reserves memory.
 func (o memoryBudget) Count(ctx context.Context, r io.Reader) io.ReadCloser {
 	body := io.NopCloser(r)
 	if o.limits != nil {
@@ -143,7 +145,7 @@ func (o memoryBudget) Count(ctx context.Context, r io.Reader) io.ReadCloser {
 	return &heldMessage{o.of.hold(ctx, body, o.patience)}
 }
 
-// Request counts a message as limitGuard counts a request.
+// Request counts a message like limitGuard counts a request.
 func (o memoryBudget) Request(ctx context.Context) error {
 	if o.limits == nil {
 		return nil
@@ -160,7 +162,7 @@ func (o memoryBudget) Exhausted() error {
 		"The bridge is near its memory limit (GOMEMLIMIT), so that it takes no new work. Try again in a moment.")
 }
 
-// limitedMessage counts for the caller's rate of uploads from its first read on.
+// limitedMessage applies the caller's rate of uploads from its first read on.
 type limitedMessage struct {
 	io.ReadCloser
 	limits Limits
@@ -179,39 +181,39 @@ func (m *limitedMessage) Read(b []byte) (int, error) {
 	return m.ReadCloser.Read(b)
 }
 
-// heldMessage is held until it is closed, since no request ends with it.
+// heldMessage keeps its memory until it is closed, because it does not end with a request.
 type heldMessage struct{ *heldBody }
 
-// Close gives its memory back.
+// Close releases its memory.
 func (h *heldMessage) Close() error {
 	h.release()
 	return nil
 }
 
-// heldBody is a body that memory is held for: as much as has come of it, so that an announced length, or a client that
-// sends nothing, takes no room from others.
+// heldBody is a body with reserved memory: only for the bytes that have arrived, so that an announced length, or a
+// client that sends nothing, takes no memory from others.
 type heldBody struct {
 	io.ReadCloser
 	of       *bodyMemory
 	ctx      context.Context // of the request
-	patience time.Duration   // to wait for room
-	rooms    []heldRoom      // in the order in which they are taken
-	done     func()          // with the shares
+	patience time.Duration   // how long to wait for memory
+	rooms    []heldRoom      // in the order in which memory is reserved
+	done     func()          // releases the shares
 
 	mu   sync.Mutex
 	held int64
 	read int64
-	over bool // the request was answered
+	over bool // the request has been answered
 }
 
-// heldRoom is one of the bounds on the memory of bodies.
+// heldRoom is one of the limits on the memory of bodies.
 type heldRoom struct {
 	*semaphore.Weighted
-	full func() error // refuses what does not fit
+	full func() error // returns the error if the limit is exceeded
 }
 
-// hold returns a body that memory is held for. Its shares come first: a caller that waits for its own keeps nothing of
-// what others wait for.
+// hold returns a body with reserved memory. Its shares come first, so that a caller who waits for its own share holds
+// no memory that others wait for.
 func (m *bodyMemory) hold(ctx context.Context, body io.ReadCloser, patience time.Duration) *heldBody {
 	h := &heldBody{ReadCloser: body, of: m, ctx: ctx, patience: patience}
 	who := mapping.PrincipalOf(ctx)
@@ -235,8 +237,8 @@ func fullShare(of string, most int64) error {
 		"The bodies of the requests under way of %s take its share of limits.request_memory, %d bytes. Wait for some of them to be answered, or raise limits.request_memory.", of, most)
 }
 
-// Read waits a while for room for what has come. Without room it fails with an error of class Unavailable, or Limited
-// if it is the caller's own share that is taken.
+// Read waits for memory for the bytes that have arrived, for a limited time. Then it fails with an error of class
+// Unavailable, or of class Limited if the caller's own share is used up.
 func (h *heldBody) Read(b []byte) (int, error) {
 	n, err := h.ReadCloser.Read(b[:min(len(b), bodyPiece)])
 	if full := h.hold(int64(n)); full != nil {

@@ -13,15 +13,15 @@ import (
 
 const codeOverloaded = "overloaded"
 
-// spareFiles are kept for what is not a client's connection: the database, agents, webhooks, and what watches the
-// bridge.
+// spareFiles is the number of descriptors for other uses than clients' connections: the database, agents, webhooks and
+// monitoring.
 const spareFiles = 64
 
-// connLimit counts the clients' connections, so that what needs one more is refused while there are descriptors left to
-// say so with.
+// connLimit counts the clients' connections, so that requests are refused while there still are descriptors to send the
+// refusal.
 type connLimit struct {
 	open atomic.Int64
-	most int64 // 0: any number
+	most int64 // 0: no limit
 }
 
 // mostConnections leaves a quarter of the descriptors to others.
@@ -32,8 +32,8 @@ func mostConnections(files int64) int64 {
 	return max(files-max(files/4, spareFiles), 1)
 }
 
-// watch is called at every change of a connection's state. net/http says no more of one that was hijacked, for a
-// WebSocket: it counts until it is closed.
+// watch is called at every change of a connection's state. net/http does not report the end of a hijacked connection,
+// as of a WebSocket, so such a connection is counted until it is closed.
 func (c *connLimit) watch(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
@@ -51,11 +51,11 @@ func (c *connLimit) watch(conn net.Conn, state http.ConnState) {
 
 func (c *connLimit) full() bool { return c.most > 0 && c.open.Load() > c.most }
 
-// acceptQuiet is how often it is said that connections cannot be accepted.
+// acceptQuiet is the minimum interval between log lines about connections that cannot be accepted.
 const acceptQuiet = 10 * time.Second
 
-// complaints are what net/http has to say. That it cannot accept it says up to two hundred times a second: of that the
-// first in a while is enough.
+// complaints receives the log of net/http. It reports up to two hundred times a second that it cannot accept
+// connections; only the first report of an interval is logged.
 type complaints struct {
 	log *zap.Logger
 

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// drain ends the service politely. The listener stays open meanwhile: a new request is told to come back, and /readyz
-// tells why.
+// drain shuts the service down gracefully. The listener stays open: new requests get 503 with Retry-After, and /readyz
+// reports the reason.
 func (s *Server) drain() {
 	s.ops.draining.Store(true)
 	s.http.SetKeepAlivesEnabled(false)
@@ -19,13 +19,13 @@ func (s *Server) drain() {
 	case <-idle:
 	case <-ctx.Done():
 	}
-	// What is open now is streams, mostly of threads whose runs have ended. Their handlers return without an end frame,
-	// so clients know to resume.
+	// The remaining requests are streams, mostly of threads whose runs have ended. Their handlers return without an end
+	// frame, so clients know that they can resume.
 	s.cut(ErrShutdown)
 	s.finish()
 }
 
-// finish lets answers reach the wire whose handlers are returning.
+// finish waits until the responses of returning handlers are sent.
 func (s *Server) finish() {
 	ctx, cancel := context.WithTimeout(context.Background(), s.times.winding/4)
 	defer cancel()
@@ -34,7 +34,8 @@ func (s *Server) finish() {
 	}
 }
 
-// handOver waits for the work behind the requests, but not for ever: an agent that hangs must not keep the process.
+// handOver waits for the work behind the requests, but only for a limited time: an agent that hangs must not keep the
+// process.
 func (s *Server) handOver(ctx context.Context) {
 	if s.opt.Drain == nil {
 		return

@@ -2,5 +2,5 @@
 
 package proxy
 
-// openFiles: systems without such a limit.
+// openFiles returns 0, because the system has no such limit.
 func openFiles() int64 { return 0 }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// openFiles is how many files this process may have open; 0 if that is not known.
+// openFiles returns how many files this process may have open, or 0 if that is unknown.
 func openFiles() int64 {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || uint64(limit.Cur) > math.MaxInt64 {

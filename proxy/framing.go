@@ -16,8 +16,8 @@ import (
 
 const codeFraming = "bad_framing"
 
-// framingGuard refuses a request whose end another program could see elsewhere (RFC 9112 section 6.1), and gives up the
-// connection after each chunked one: whatever follows it is never read as a request.
+// framingGuard refuses a request whose end other programs could find elsewhere (RFC 9112 section 6.1). It closes the
+// connection after each chunked request, so that nothing after it is read as a request.
 type framingGuard struct{ refuser }
 
 func (g framingGuard) Pass(x *guard.Exchange) bool {
@@ -37,17 +37,17 @@ func (g framingGuard) Pass(x *guard.Exchange) bool {
 	return false
 }
 
-// framing is what the head of a request says of where the request ends; zero for what is plain.
+// framing describes how the head of a request marks its end. It is zero for ordinary requests.
 type framing struct {
 	coded  bool // Transfer-Encoding
-	length bool // Content-Length, of interest beside another oddity only
-	unread bool // a Content-Length that is no plain number
+	length bool // Content-Length, only relevant together with another oddity
+	unread bool // a Content-Length that is not a plain number
 	bare   bool // a line ends without a carriage return
 }
 
 func (f framing) plain() bool { return !f.coded && !f.unread && !f.bare }
 
-// fault says why a request is refused, or "".
+// fault returns why a request is refused, or "".
 func (f framing) fault(r *http.Request) string {
 	switch {
 	case f.coded && f.length:
@@ -62,8 +62,8 @@ func (f framing) fault(r *http.Request) string {
 	return ""
 }
 
-// framedListener has the heads of requests looked at as they are read. net/http removes Content-Length beside
-// Transfer-Encoding before a handler could see it.
+// framedListener inspects the heads of requests as they are read, because net/http removes Content-Length next to
+// Transfer-Encoding before a handler can see it.
 type framedListener struct{ net.Listener }
 
 func (l framedListener) Accept() (net.Conn, error) {
@@ -77,10 +77,10 @@ func (l framedListener) Accept() (net.Conn, error) {
 type framedConn struct {
 	*net.TCPConn
 	heads heads
-	left  atomic.Pointer[func()] // what to do when a hijacked connection is closed
+	left  atomic.Pointer[func()] // called when a hijacked connection is closed
 }
 
-// hijacked ends the look at requests: what follows are none.
+// hijacked ends the inspection, because no further requests follow.
 func (c *framedConn) hijacked(left func()) {
 	c.left.Store(&left)
 	c.heads.stop()
@@ -112,8 +112,8 @@ func (c *framedTLSConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// framedTLS has the heads of requests looked at where the other side has chosen HTTP/1.1: in HTTP/2 a request ends in
-// one place for all programs.
+// framedTLS inspects the heads of requests if the client has negotiated HTTP/1.1. In HTTP/2 the end of a request is
+// unambiguous.
 func framedTLS(c *tls.Conn) net.Conn {
 	if c.ConnectionState().NegotiatedProtocol == "h2" {
 		return c
@@ -123,7 +123,7 @@ func framedTLS(c *tls.Conn) net.Conn {
 
 type headsKey struct{}
 
-// withHeads lets handlers find the heads of their connection.
+// withHeads makes the heads of a connection available to its handlers.
 func withHeads(ctx context.Context, c net.Conn) context.Context {
 	switch framed := c.(type) {
 	case *framedConn:
@@ -134,24 +134,24 @@ func withHeads(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// lineMost is how much of a line is kept: enough for the fields that are looked at.
+// lineMost is the number of bytes of a line that are kept: enough for the inspected fields.
 const lineMost = 1 << 10
 
-// heads follows the heads of the requests on a connection up to the first that is not plain, which is the last one that
-// is served. net/http feeds it what it reads, and handlers ask it.
+// heads follows the heads of the requests on a connection up to the first that is not plain, which is the last one to
+// be served. It gets the bytes that net/http reads, and handlers query it.
 type heads struct {
 	mu    sync.Mutex
-	line  []byte // of the line that has begun, no more than lineMost
-	tail  byte   // the last byte of that line so far
-	begun bool   // a request line was read, and the end of its head was not
+	line  []byte // of the current line, at most lineMost
+	tail  byte   // the last byte of the current line
+	begun bool   // a request line was read, but not the end of its head
 	head  framing
-	body  int64 // bytes of the body after the head that are still to come
+	body  int64 // bytes of the body that are still to come
 	read  int   // complete heads
-	asked int   // requests that handlers have asked about
-	over  bool  // the last head was not plain: nothing more is looked at
+	asked int   // requests that handlers have queried
+	over  bool  // the last head was not plain: nothing more is inspected
 }
 
-// next is the framing of the request whose turn it is.
+// next returns the framing of the next request.
 func (h *heads) next() framing {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -162,14 +162,14 @@ func (h *heads) next() framing {
 	return framing{}
 }
 
-// stop looks at nothing more.
+// stop ends the inspection.
 func (h *heads) stop() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.over, h.line = true, nil
 }
 
-// take looks at what was read from the connection.
+// take inspects bytes that were read from the connection.
 func (h *heads) take(b []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -192,7 +192,7 @@ func (h *heads) take(b []byte) {
 	}
 }
 
-// endLine reads a line, as net/http does: empty ones before a request are nothing.
+// endLine processes a line. Like net/http, it ignores empty lines before a request.
 func (h *heads) endLine() {
 	line := bytes.TrimSuffix(h.line, []byte{'\r'})
 	if len(line) == 0 && !h.begun {

@@ -6,8 +6,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/guard"
 )
 
-// guarded has requests pass guards before they are answered. First come those that see every request, and what becomes
-// of it: also of one at which a later guard or the handler panics.
+// guarded passes requests through guards before they are answered. The first guards see every request and its outcome,
+// even if a later guard or the handler panics.
 type guarded struct {
 	see       []guard.Guard
 	recoverer recoverer

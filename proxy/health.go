@@ -11,10 +11,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// readyTimeout bounds the asking for readiness: a database that does not answer is one that is not there.
+// readyTimeout bounds the check of readiness: a database that does not answer counts as unavailable.
 const readyTimeout = 2 * time.Second
 
-// operations are the exact paths that operators ask, and what watches the bridge.
+// operations are the exact paths for operators and monitoring.
 type operations struct {
 	*standing
 	handlers map[string]http.Handler
@@ -51,7 +51,7 @@ func (s *standing) readOnly(next http.Handler) http.Handler {
 	})
 }
 
-// standing knows whether the bridge is alive and ready.
+// standing determines whether the bridge is alive and ready.
 type standing struct {
 	refuser
 	ready    func(context.Context) error // as in Options
@@ -63,12 +63,12 @@ type health struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// healthz answers that the process is alive; nothing else can make it fail.
+// healthz reports that the process is alive. Nothing else can make it fail.
 func (s *standing) healthz(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, health{Status: "ok"})
 }
 
-// readyz answers whether requests should be sent here.
+// readyz reports whether requests should be sent here.
 func (s *standing) readyz(w http.ResponseWriter, r *http.Request) {
 	if s.draining.Load() {
 		writeJSON(w, http.StatusServiceUnavailable, health{"not ready", "the bridge is shutting down"})

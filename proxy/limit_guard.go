@@ -22,12 +22,12 @@ type Limits interface {
 	OpenStream(who mapping.Principal) (done func(), err error)
 }
 
-// limitGuard refuses what is more than the principal may ask for. What operators and probes ask is not counted.
+// limitGuard refuses requests beyond the principal's limits. Requests of operators and probes are not counted.
 type limitGuard struct {
 	refuser
 	ops         operations
-	limits      Limits  // nil: there are none
-	connections *shares // of the connections that the process can serve; nil: any number
+	limits      Limits  // may be nil
+	connections *shares // of the connections that the process can serve; nil: no limit
 }
 
 func (g limitGuard) Pass(x *guard.Exchange) bool {
@@ -53,8 +53,8 @@ func (g limitGuard) Pass(x *guard.Exchange) bool {
 	return true
 }
 
-// enter counts a request until it has been answered, since it takes a connection for as long. leave must be called
-// then.
+// enter counts a request until leave is called, which must be when it has been answered, since it takes a connection
+// until then.
 func (g limitGuard) enter(who mapping.Principal) (leave func(), err error) {
 	if g.connections == nil {
 		return func() {}, nil

@@ -39,7 +39,7 @@ func (g bodyGuard) Pass(x *guard.Exchange) bool {
 	}
 	from, paced := r.Body, g.paceBody(w, r)
 	r.Body = body.Bounded(w, r, limit, complaint)
-	if r.ProtoMajor == 1 && !passthrough.Owns(r.URL.Path) { // whose transport may still read the body
+	if r.ProtoMajor == 1 && !passthrough.Owns(r.URL.Path) { // its transport may still read the body
 		x.AtEnd(func() {
 			if tap := tapOf(r.Context()); tap != nil && tap.status >= http.StatusBadRequest && paced.leaves(r.ContentLength) {
 				linger(w, from)
@@ -50,15 +50,15 @@ func (g bodyGuard) Pass(x *guard.Exchange) bool {
 }
 
 const (
-	lingering   = 5 * time.Second // that a refused body is read on, at most
-	lingerPause = time.Second     // that is waited for a piece of it
+	lingering   = 5 * time.Second // maximum time for reading the rest of a refused body
+	lingerPause = time.Second     // maximum wait for a piece of it
 	lingerPiece = 1 << 20
-	lingered    = 16 << 20 // bytes of it
+	lingered    = 16 << 20 // maximum number of bytes of it
 )
 
-// linger lets a client that is still sending learn why its request is refused: a connection that is closed with unread
-// bytes in it is reset, and takes the answer with it (RFC 9112 section 9.6). net/http waits half a second without
-// reading, in which a client that sends much gets nowhere.
+// linger lets a client that is still sending see why its request is refused. A connection that is closed with unread
+// bytes is reset, and the response is lost (RFC 9112 section 9.6). net/http waits for half a second without reading,
+// which is not enough for a client that sends much.
 func linger(w http.ResponseWriter, from io.Reader) {
 	control := http.NewResponseController(w)
 	if control.Flush() != nil {
@@ -76,8 +76,8 @@ func linger(w http.ResponseWriter, from io.Reader) {
 	}
 }
 
-// bodyLimit is how long a body may be, and what is said of a longer one. Of a form that is not too long, the size of
-// its file is the face's to judge.
+// bodyLimit returns the maximum length of a body, and the error for a longer one. The face checks the size of the file
+// in a form that is within the limit.
 func (g bodyGuard) bodyLimit(r *http.Request) (limit int64, complaint func() *mapping.Error) {
 	if streamed(r) {
 		most := int64(g.limits.Artifact)
@@ -87,14 +87,14 @@ func (g bodyGuard) bodyLimit(r *http.Request) (limit int64, complaint func() *ma
 	return most, func() *mapping.Error { return body.TooLarge(most) }
 }
 
-// streamed reports whether the body is an upload, which is written to the database as it comes.
+// streamed reports whether the body is an upload, which is written to the database as it arrives.
 func streamed(r *http.Request) bool {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return strings.HasPrefix(kind, "multipart/")
 }
 
-// paceBody bounds how long the bridge waits for the body. The first deadline is set before the body is read: if no
-// handler reads it, net/http does, to keep the connection.
+// paceBody bounds how long the bridge waits for the body. The first deadline is set before the body is read, because if
+// no handler reads it, net/http does, to keep the connection.
 func (g bodyGuard) paceBody(w http.ResponseWriter, r *http.Request) *pacedBody {
 	p := &pacedBody{ReadCloser: r.Body, control: http.NewResponseController(w), patience: g.times.read, left: g.times.read}
 	if streamed(r) {
@@ -107,32 +107,33 @@ func (g bodyGuard) paceBody(w http.ResponseWriter, r *http.Request) *pacedBody {
 	return p
 }
 
-// pacedBody moves the connection's read deadline on with every read. Every piece of a body has a deadline, and a body
-// that is no upload has one for the whole. An upload has a least rate instead: the time that the bridge waits for it is
-// taken off an allowance, which is full at the start, and each byte gives a part of it back. Time in which the bridge
-// itself does not read is not counted.
+// pacedBody extends the connection's read deadline with every read. Every piece of a body has a deadline, and a body
+// that is not an upload also has one for the whole. An upload has a minimum rate instead: time spent waiting for it is
+// subtracted from an allowance, which is full at the start, and each byte restores a part of it. Time in which the
+// bridge itself does not read is not counted.
 type pacedBody struct {
 	io.ReadCloser
 	control  *http.ResponseController
 	patience time.Duration // for a piece; the whole of an upload's allowance
-	latest   time.Time     // zero: no bound on the whole
-	rate     int64         // bytes a second that an upload must bring; 0: any number
+	latest   time.Time     // zero: no deadline for the whole
+	rate     int64         // minimum rate of an upload in bytes per second; 0: none
 	left     time.Duration // of an upload's allowance
 	ended    error         // why nothing more is read
-	came     int64         // bytes that were read
+	came     int64         // bytes read
 }
 
-// readByServer is how much of a body net/http reads by itself before it answers (maxPostHandlerReadBytes).
+// readByServer is the number of bytes of a body that net/http reads by itself before it answers
+// (maxPostHandlerReadBytes).
 const readByServer = 256 << 10
 
-// leaves reports whether more of a body of the announced length may still come than net/http reads by itself. It is
-// called when nobody reads the body any more.
+// leaves reports whether more of a body with the announced length may arrive than net/http reads by itself. It is
+// called when the body is no longer read.
 func (p *pacedBody) leaves(announced int64) bool {
 	return p.ended == nil && (announced < 0 || announced-p.came > readByServer)
 }
 
-// Read sets no deadline once the body has ended: net/http reads on by itself then, and a deadline that has passed would
-// end the request's context.
+// Read sets no deadline after the end of the body: then net/http continues to read by itself, and an expired deadline
+// would end the request's context.
 func (p *pacedBody) Read(b []byte) (int, error) {
 	if p.ended != nil {
 		return 0, p.ended
@@ -143,7 +144,7 @@ func (p *pacedBody) Read(b []byte) (int, error) {
 	p.came += int64(n)
 	p.spend(time.Since(began), n)
 	if p.rate > 0 {
-		// Until the next read: HTTP/2 gives a body up for good at a deadline that passes without a read.
+		// Until the next read. HTTP/2 stops reading a body permanently if a deadline passes without a read.
 		_ = p.control.SetReadDeadline(time.Now().Add(p.patience))
 	}
 	if errors.Is(err, io.EOF) {
@@ -164,10 +165,10 @@ func (p *pacedBody) extend(now time.Time) {
 	if !p.latest.IsZero() && p.latest.Before(deadline) {
 		deadline = p.latest
 	}
-	_ = p.control.SetReadDeadline(deadline) // not every writer has one
+	_ = p.control.SetReadDeadline(deadline) // not supported by every writer
 }
 
-// spend takes the time that n bytes were waited for off an upload's allowance.
+// spend subtracts the time spent waiting for n bytes from an upload's allowance.
 func (p *pacedBody) spend(waited time.Duration, n int) {
 	if p.rate > 0 {
 		brought := time.Duration(float64(n) / float64(p.rate) * float64(time.Second))

@@ -11,13 +11,13 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// Listeners are the addresses of a configuration, taken. Connections wait until a Server runs on them.
+// Listeners are the open listeners of a configuration. Connections wait until a Server runs on them.
 type Listeners struct {
 	public net.Listener
-	admin  net.Listener // nil: there is none
+	admin  net.Listener // nil: none
 }
 
-// Listen takes the addresses of a configuration.
+// Listen opens the listeners of a configuration.
 func Listen(cfg *config.Config) (*Listeners, error) {
 	public, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
@@ -33,7 +33,7 @@ func Listen(cfg *config.Config) (*Listeners, error) {
 	return l, nil
 }
 
-// Close gives the addresses back. It may be called again.
+// Close closes the listeners. It may be called again.
 func (l *Listeners) Close() error {
 	var errs []error
 	for _, one := range []net.Listener{l.public, l.admin} {
@@ -47,7 +47,8 @@ func (l *Listeners) Close() error {
 	return errors.Join(errs...)
 }
 
-// cannotListen says it once, with the key to change: the error of net repeats the address and names system calls.
+// cannotListen returns an error with the key to change. The error of package net repeats the address and names system
+// calls.
 func cannotListen(key, addr string, err error) error {
 	if op := (*net.OpError)(nil); errors.As(err, &op) {
 		err = op.Err

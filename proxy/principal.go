@@ -13,20 +13,20 @@ import (
 	"github.com/apbridge/apbridge/proxy/guard"
 )
 
-// probes are paths that need no key, as do those that faces name (Face.Open).
+// probes are paths that need no key, in addition to those of faces (Face.Open).
 var probes = map[string]bool{"/healthz": true, "/readyz": true}
 
-// pathMetrics tells of all tenants and agents.
+// pathMetrics has metrics of all tenants and agents.
 const pathMetrics = "/metrics"
 
-// principalGuard finds the principal that the request is made for. The identity comes from our own keys only, never
-// from a header that a proxy could have set.
+// principalGuard determines the principal of a request. The identity only comes from our own keys, never from a header
+// that a proxy could have set.
 type principalGuard struct {
 	refuser
 	auditor
 	gate    *auth.Gate
 	public  map[string]http.Handler // paths that need no key
-	pages   map[string]http.Handler // paths that need none and look at it
+	pages   map[string]http.Handler // paths that need no key but use one that is sent
 	store   func(path string) bool  // Options.Store
 	secure  bool                    // the listener speaks TLS
 	browsed func(path string) bool  // Options.Browsed
@@ -44,7 +44,8 @@ func (g *principalGuard) Pass(x *guard.Exchange) bool {
 	return g.known(x)
 }
 
-// known gives the request its principal, until that is not good any more. A request without a known caller is refused.
+// known sets the request's principal and ends its context when the key is no longer valid. It refuses a request without
+// a known caller.
 func (g *principalGuard) known(x *guard.Exchange) bool {
 	w, r := x.Writer, x.Request
 	g.fromBrowser(w, r)
@@ -69,7 +70,8 @@ func (g *principalGuard) known(x *guard.Exchange) bool {
 	return true
 }
 
-// found is the request's context, on the paths that people open in a browser with where they found the bridge.
+// found returns the request's context. On paths that people open in a browser, it has the URL at which they found the
+// bridge.
 func (g *principalGuard) found(r *http.Request) context.Context {
 	if g.browsed == nil || !g.browsed(r.URL.Path) {
 		return r.Context()
@@ -86,16 +88,16 @@ func (g *principalGuard) unknown(w http.ResponseWriter, r *http.Request, err err
 	g.refuse(w, r, err)
 }
 
-// failed counts a request that is refused for its key, and writes its line in the audit log.
+// failed counts a request that is refused because of its key, and writes its line to the audit log.
 func (g *principalGuard) failed(r *http.Request, who mapping.Principal, reason string, err error) {
 	g.metrics.AuthFailed(reason)
 	e := mapping.Classify(err)
 	g.attempted(r, who, adapter.Status(e.Class), e.Code)
 }
 
-// permit refuses a path that is not the principal's whatever it asks there. Metrics tell of all tenants and agents, so
-// that a key which is confined in any way has to be given the right to them. What else a route needs is asked where it
-// is known (atRoute).
+// permit refuses a path that the principal may not use for any operation. Metrics reveal all tenants and agents, so a
+// key with any restriction needs the right to read them. The other rights for a route are checked when it is known
+// (atRoute).
 func (g *principalGuard) permit(who mapping.Principal, path string) error {
 	switch {
 	case path == pathMetrics && !who.MayReadMetrics():

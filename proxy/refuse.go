@@ -10,19 +10,18 @@ import (
 	"go.uber.org/zap"
 )
 
-// Face is what the guards must know of a dialect: which paths are its, which of them need no key, and how it words a
-// refusal.
+// Face is a dialect's part of the guards: its paths, those that need no key, and the bodies of its refusals.
 type Face struct {
 	Name string
 	Owns func(path string) bool
-	Open func(path string) bool     // which of its paths need no key; nil: none
+	Open func(path string) bool     // reports which of its paths need no key; nil: none
 	Body func(e *mapping.Error) any // encoded as JSON
 }
 
-// plain words what no dialect owns.
+// plain is used for paths that belong to no dialect.
 var plain = Face{Name: "none", Body: PlainBody}
 
-// PlainBody returns the body of a refusal in no dialect's words.
+// PlainBody returns the body of a refusal outside all dialects.
 func PlainBody(e *mapping.Error) any {
 	return struct {
 		Code    string `json:"code"`
@@ -31,7 +30,7 @@ func PlainBody(e *mapping.Error) any {
 	}{e.Code, e.Message, e.Detail}
 }
 
-// refuser answers what a guard does not let through. Safe for concurrent use.
+// refuser responds to requests that a guard refuses. Safe for concurrent use.
 type refuser struct {
 	faces   []Face
 	log     *zap.Logger
@@ -52,14 +51,14 @@ func (f refuser) open(path string) bool {
 	if probes[path] {
 		return true
 	}
-	face := f.faceOf(path) // no dialect opens what another one owns
+	face := f.faceOf(path) // a dialect cannot open a path that belongs to another
 	return face.Open != nil && face.Open(path)
 }
 
-// Refuse is guard.Refuser, for the guards that are a package of their own.
+// Refuse implements guard.Refuser, for guards in other packages.
 func (f refuser) Refuse(w http.ResponseWriter, r *http.Request, err error) { f.refuse(w, r, err) }
 
-// refuse answers in the words of the dialect that owns the path.
+// refuse responds in the form of the dialect that owns the path.
 func (f refuser) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	e := mapping.Classify(err)
 	status := adapter.Status(e.Class)

@@ -21,8 +21,8 @@ import (
 
 const headerRequestID = "X-Request-Id"
 
-// requestID gives every request an id, the client's own if it is a sane one. Handlers find it in the request's header,
-// and what is done for the request finds it in the context, with its place in a trace.
+// requestID gives every request an id: the client's own if it is valid. Handlers find it in the request's header. Work
+// for the request finds it in the context, with its place in a trace.
 type requestID struct{}
 
 func (requestID) Pass(x *guard.Exchange) bool {
@@ -39,7 +39,7 @@ func (requestID) Pass(x *guard.Exchange) bool {
 	return true
 }
 
-// traceOf is where the client says that its request is in a trace.
+// traceOf returns the trace in the headers of a request.
 func traceOf(h http.Header) mapping.Trace {
 	parents := h.Values(mapping.TraceParentHeader)
 	if len(parents) != 1 {
@@ -60,8 +60,8 @@ func saneID(id string) bool {
 	return true
 }
 
-// accessLog writes the access log and counts. It notes no bodies, no queries and no headers: any of them may hold what
-// is private.
+// accessLog writes the access log and counts requests. It logs no bodies, queries or headers, because any of them may
+// be private.
 type accessLog struct {
 	refuser
 	ops     operations
@@ -117,7 +117,7 @@ func (l *accessLog) write(rec *responseTap, r *http.Request, span *trace.Request
 	}
 }
 
-// matched is the template of a route, "" where none matched.
+// matched returns the template of a route, or "" if none matched.
 func matched(route string) string {
 	if route == unmatched {
 		return ""
@@ -125,8 +125,8 @@ func matched(route string) string {
 	return route
 }
 
-// runOf is the run that a request is about: the one that it made, as the answer says, or that its path names; "" for
-// none.
+// runOf returns the run of a request: the one that it created, according to the response, or the one in its path, or
+// "".
 func (l *accessLog) runOf(answer http.Header, path string) string {
 	if l.runIn == nil {
 		return ""
@@ -134,11 +134,11 @@ func (l *accessLog) runOf(answer http.Header, path string) string {
 	return cmp.Or(l.runIn(answer.Get("Content-Location")), l.runIn(path))
 }
 
-// recoverer turns a bug into a 500 and keeps the process. What a panic holds may be a client's data, so only Go's own
-// messages are logged.
+// recoverer turns a panic into a 500 and keeps the process running. A panic's value may contain a client's data, so
+// only Go's own messages are logged.
 type recoverer struct{ refuser }
 
-// rescue is to be deferred itself: only so does it see a panic.
+// rescue must be deferred directly, since recover only works then.
 func (p *recoverer) rescue(x *guard.Exchange) {
 	switch v := recover(); v {
 	case nil:
@@ -158,7 +158,7 @@ func (p *recoverer) recovered(w http.ResponseWriter, r *http.Request, v any) {
 	p.log.Error("panic while serving a request",
 		zap.String("request_id", r.Header.Get(headerRequestID)), zap.String("panic", what), zap.ByteString("stack", debug.Stack()))
 	if rec := tapOf(r.Context()); rec != nil && rec.status != 0 {
-		panic(http.ErrAbortHandler) // an answer has begun: cut it, so that it is not taken as whole
+		panic(http.ErrAbortHandler) // a response has begun: cut it, so that it is not taken as complete
 	}
 	p.refuse(w, r, mapping.Classify(fmt.Errorf("panic")))
 }

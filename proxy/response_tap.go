@@ -12,8 +12,8 @@ import (
 
 const unmatched = "unmatched"
 
-// responseTap notes what was answered, and gives each piece of the answer a deadline of its own: there is none on the
-// whole, since streams are long. Handlers reach the connection through Unwrap.
+// responseTap records the response and gives each piece of it a deadline. There is none for the whole, since streams
+// are long. Handlers reach the connection through Unwrap.
 type responseTap struct {
 	http.ResponseWriter
 	control  *http.ResponseController
@@ -22,13 +22,13 @@ type responseTap struct {
 	metrics  *metrics.Metrics
 
 	status int
-	stream string // what it is sent by, as the metrics name it; "": it is no stream
+	stream string // name of its transport in metrics, or "" if it is not a stream
 	bytes  int64
 	route  string            // template that matched
 	key    string            // id of the caller's key
-	cause  string            // code of the error that a guard has refused the request with
+	cause  string            // code of the error with which a guard refused the request
 	vars   map[string]string // of the template
-	begun  func()            // told once the answer begins; may be nil
+	begun  func()            // called once the response begins; may be nil
 }
 
 func (r *responseTap) WriteHeader(status int) {
@@ -39,7 +39,7 @@ func (r *responseTap) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// begin notes how an answer begins: whether it is a stream is told by its header.
+// begin records the start of a response. Its header shows whether it is a stream.
 func (r *responseTap) begin(status int) {
 	r.status = status
 	if r.begun != nil {
@@ -56,7 +56,7 @@ func (r *responseTap) begin(status int) {
 	r.metrics.Streams(r.stream, 1)
 }
 
-// ended is called once, when the handler is done.
+// ended is called once, when the handler has returned.
 func (r *responseTap) ended() {
 	if r.stream != "" {
 		r.metrics.Streams(r.stream, -1)
@@ -76,7 +76,7 @@ func (r *responseTap) Write(b []byte) (int, error) {
 // Flush lets handlers assert http.Flusher.
 func (r *responseTap) Flush() { _ = r.FlushError() }
 
-// FlushError is what http.ResponseController looks for.
+// FlushError is called by http.ResponseController.
 func (r *responseTap) FlushError() error {
 	if r.status == 0 {
 		r.begin(http.StatusOK)
@@ -85,18 +85,18 @@ func (r *responseTap) FlushError() error {
 	return r.control.Flush()
 }
 
-// Unwrap leads http.ResponseController to the connection.
+// Unwrap gives http.ResponseController access to the connection.
 func (r *responseTap) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// extend moves the write deadline on, not at every piece: the clock and the timer would cost more than the rest of a
-// small write. It is also called when the handler is done, for what is still buffered.
+// extend extends the write deadline, but not at every piece: the clock and the timer would cost more than the rest of a
+// small write. It is also called when the handler has returned, for buffered data.
 func (r *responseTap) extend() {
 	now := time.Now()
 	if now.Sub(r.extended) < r.patience/10 {
 		return
 	}
 	r.extended = now
-	_ = r.control.SetWriteDeadline(now.Add(r.patience)) // not every writer has one
+	_ = r.control.SetWriteDeadline(now.Add(r.patience)) // not supported by every writer
 }
 
 func (r *responseTap) code() int {

@@ -7,11 +7,11 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// needing is a handler that says what a request for it needs, as adapter.Operation does.
+// needing is a handler with the rights that a request for it needs, such as adapter.Operation.
 type needing interface{ Rights() []string }
 
-// needed returns why the principal has not the rights that the request's route needs; nil: it has them. A route that
-// does not say what it needs is closed to principals with rights by name.
+// needed returns why the principal lacks rights for the request's route, or nil if it has them. A route without rights
+// is closed to principals with named rights.
 func needed(r *http.Request) error {
 	who := mapping.PrincipalOf(r.Context())
 	route, says := mux.CurrentRoute(r).GetHandler().(needing)

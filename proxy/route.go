@@ -14,9 +14,9 @@ type router struct {
 	mux *mux.Router
 }
 
-// newRouter takes the routes that mount adds; nil: there are none. It has no path cleaning, which would answer 301 and
-// turn a POST into a GET; guard.Path refuses what it would clean. Variables are matched decoded, which is unambiguous
-// because encoded slashes are refused too.
+// newRouter returns a router with the routes that mount adds, if it is not nil. It does not clean paths, which would
+// respond with 301 and turn a POST into a GET; guard.Path refuses such paths. Variables are matched after decoding,
+// which is unambiguous because encoded slashes are refused, too.
 func newRouter(f refuser, ops operations, mount func(*mux.Router)) *router {
 	t := &router{f, ops, mux.NewRouter().SkipClean(true)}
 	t.mux.Use(func(next http.Handler) http.Handler { return &atRoute{t, next} })
@@ -36,7 +36,7 @@ func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.mux.ServeHTTP(w, r)
 }
 
-// atRoute stands in front of the handler of a route: only within the router is the route known.
+// atRoute is around the handler of a route, because the route is only known within the router.
 type atRoute struct {
 	*router
 	next http.Handler
@@ -48,7 +48,7 @@ func (a *atRoute) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// permit refuses a request whose principal may not have what the route does.
+// permit refuses a request if the principal lacks the rights for the route.
 func (a *atRoute) permit(w http.ResponseWriter, r *http.Request) bool {
 	note(r)
 	err := needed(r)
@@ -59,7 +59,7 @@ func (a *atRoute) permit(w http.ResponseWriter, r *http.Request) bool {
 	return err == nil
 }
 
-// note tells the tap which template matched.
+// note sets the matching template in the tap.
 func note(r *http.Request) {
 	rec := tapOf(r.Context())
 	if template, err := mux.CurrentRoute(r).GetPathTemplate(); err == nil && rec != nil {
@@ -73,7 +73,7 @@ func (t *router) notFound(w http.ResponseWriter, r *http.Request) {
 
 const codeMethod = "method_not_allowed"
 
-// methodNotAllowed names the methods of the path (RFC 9110 section 15.5.6).
+// methodNotAllowed responds with the methods of the path (RFC 9110 section 15.5.6).
 func (t *router) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	for _, m := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
 		other := r.Clone(r.Context())

@@ -12,10 +12,10 @@ import (
 // is used only for the few requests that need it.
 type routeEffect struct {
 	routes *mux.Router
-	does   func(method, route, path string) (adapter.Effect, bool) // nil: of no route it is known
+	does   func(method, route, path string) (adapter.Effect, bool) // nil: no route has a known effect
 }
 
-// verb is what the route that will take the request does; "": that is not known.
+// verb returns the verb of the route that will handle the request, or "" if it is unknown.
 func (f routeEffect) verb(r *http.Request) mapping.Verb {
 	var match mux.RouteMatch
 	if f.does == nil || !f.routes.Match(r, &match) || match.MatchErr != nil || match.Route == nil {

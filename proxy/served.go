@@ -9,15 +9,15 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// served is what answers requests by one configuration. It is replaced as a whole: a request is answered by the one
-// that it began with.
+// served answers requests according to one configuration. It is replaced as a whole: each request is answered by the
+// one with which it began.
 type served struct {
 	cfg     *config.Config
 	handler http.Handler
 	gate    *auth.Gate
 	memory  *bodyMemory
 
-	connections *shares // of connections; nil: any number
+	connections *shares // nil: no limit
 }
 
 func (s *Server) serve(cfg *config.Config, mount func(*mux.Router)) (h *served, err error) {
@@ -34,8 +34,8 @@ func (s *Server) serve(cfg *config.Config, mount func(*mux.Router)) (h *served, 
 	return h, err
 }
 
-// memoryFor is the memory that bodies share already, where as much of it may be used as before, by all and by each.
-// Else the bodies under way are counted in the memory of their own.
+// memoryFor returns the current memory of bodies if the limits for all and for each are unchanged. Otherwise it returns
+// a new one, and bodies in progress are counted separately.
 func (s *Server) memoryFor(cfg *config.Config) *bodyMemory {
 	total := int64(cfg.Limits.RequestMemory)
 	each := cfg.Auth.Share(total, int64(cfg.Limits.Body))
@@ -45,9 +45,9 @@ func (s *Server) memoryFor(cfg *config.Config) *bodyMemory {
 	return newBodyMemory(total, each)
 }
 
-// Reconfigure prepares for another configuration, with the routes that mount adds. From use on that answers new
-// requests; those under way end at once where their key is no longer good. Where the server listens, its certificate
-// and the times of its shutdown stay what they are. A configuration that leaves no caller is refused.
+// Reconfigure prepares for another configuration, with the routes that mount adds. After use is called, it applies to
+// new requests, and requests in progress end at once if their key is no longer valid. The addresses, the certificate
+// and the times of shutdown do not change. A configuration without any caller is refused.
 func (s *Server) Reconfigure(cfg *config.Config, mount func(*mux.Router)) (use func(), err error) {
 	next, err := s.serve(cfg, mount)
 	if err != nil {

@@ -20,53 +20,54 @@ import (
 	"go.uber.org/zap"
 )
 
-// Options are what a Server is made of besides the configuration.
+// Options configure a Server, in addition to the configuration.
 type Options struct {
-	// Mount adds the routes of all dialects, as the first configuration has them.
+	// Mount adds the routes of all dialects according to the first configuration.
 	Mount func(r *mux.Router)
-	// Faces are the dialects whose words requests are refused with.
+	// Faces are the dialects in whose form requests are refused.
 	Faces []Face
-	// Ready returns why the bridge cannot serve; nil: it always can. The text of an *mapping.Error is shown, other
+	// Ready returns why the bridge cannot serve. nil: it always can. The text of an *mapping.Error is shown; other
 	// errors are only logged.
 	Ready func(ctx context.Context) error
-	// Drain lets running work end until ctx is over and hands the rest over; nil: there is nothing to wait for.
+	// Drain lets running work end until ctx ends, and hands over the rest. nil: there is nothing to wait for.
 	Drain func(ctx context.Context)
-	// Hop is what this process calls itself in mapping.HopsHeader; "": it does not look.
+	// Hop is the name of this process in mapping.HopsHeader. "": the header is not checked.
 	Hop string
-	// Runs knows the tokens of runs; nil: there are none. Store reports whether a path is of the long-term store, which
-	// is all that such a token opens.
+	// Runs knows the tokens of runs. It may be nil. Store reports whether a path belongs to the long-term store, which
+	// is all that such a token may use.
 	Runs  auth.Granter
 	Store func(path string) bool
-	// Limits bound what keys and tenants may use; nil: nothing does.
+	// Limits bound the use by keys and tenants. It may be nil.
 	Limits Limits
-	// Audit has a line for each operation; nil: there is no such log. Does says what a route does, by its template and
-	// by the path of the request; ok is false for what is no operation.
+	// Audit is the log of operations. It may be nil. Does returns the effect of a route, given its template and the
+	// path of the request. ok is false if it is not an operation.
 	Audit *audit.Log
 	Does  func(method, route, path string) (op adapter.Effect, ok bool)
-	// RunIn returns the id of the run that a path names, "" for none; nil: no path names one.
+	// RunIn returns the id of the run in a path, or "" if there is none. It may be nil.
 	RunIn func(path string) string
 	// Metrics may be nil.
 	Metrics *metrics.Metrics
 	// Tracer may be nil.
 	Tracer *trace.Tracer
-	// Public are exact paths that take GET without a key: what they show is the same for every bridge of this version.
+	// Public are exact paths that accept GET without a key. Their contents are the same for every bridge of this
+	// version.
 	Public map[string]http.Handler
-	// Pages are exact paths that take GET without a key, too. What they show depends on the visitor: see VisitOf.
+	// Pages are exact paths that accept GET without a key, too. Their contents depend on the visitor: see VisitOf.
 	Pages map[string]http.Handler
-	// Browsed reports whether a path is of a page that people open with a key; nil: none is.
+	// Browsed reports whether a path belongs to a page that people open with a key. It may be nil.
 	Browsed func(path string) bool
-	// On are the addresses, where they were taken before; nil: Listen takes them.
+	// On are open listeners. nil: Listen opens them.
 	On *Listeners
 	// AdminRoutes are the routes of the admin listener. It may be nil.
 	AdminRoutes *AdminRoutes
 }
 
-// Server is the bridge's HTTP server. Make it with New; Run it once.
+// Server is the bridge's HTTP server. It is created with New, and Run must be called only once.
 type Server struct {
 	refuser
-	cfg         *config.Config // of the start
+	cfg         *config.Config // at the start
 	opt         Options
-	certificate *certificate // nil: without TLS
+	certificate *certificate // nil without TLS
 	strangers   *guard.UnknownOrigins
 	times       times
 	ops         operations
@@ -75,20 +76,21 @@ type Server struct {
 	http        *http.Server
 	admin       *http.Server
 	inside      map[string]http.Handler // further paths of the admin listener
-	within      http.Handler            // answers by Options.Inside
+	within      http.Handler            // handles Options.AdminRoutes
 	on          *Listeners
 	cut         context.CancelCauseFunc // ends the contexts of all requests
 }
 
-// times are the bounds of a connection. A stream has no bound on the whole: it is cut when nothing moves.
+// times are the time limits of a connection. A stream has no limit for the whole: it is cut when nothing is
+// transferred.
 type times struct {
 	header  time.Duration // to send a request's header
 	read    time.Duration // between two pieces of a body
-	body    time.Duration // for all of a body that is no upload
-	write   time.Duration // for a piece of an answer to be taken
+	body    time.Duration // for a whole body that is not an upload
+	write   time.Duration // for the client to accept a piece of a response
 	idle    time.Duration // between two requests
-	room    time.Duration // to wait for memory for a body
-	winding time.Duration // for running work to be handed over once the grace is past
+	room    time.Duration // to wait for memory of a body
+	winding time.Duration // to hand over running work after the grace period
 }
 
 var usualTimes = times{
@@ -104,10 +106,10 @@ var usualTimes = times{
 // maxHeader bounds a request's line and header, in bytes.
 const maxHeader = 64 << 10
 
-// ErrShutdown is the cause of request contexts that end because the bridge does.
+// ErrShutdown is the cause of request contexts that end because the bridge shuts down.
 var ErrShutdown = errors.New("the bridge is shutting down")
 
-// New returns a Server; it does not listen yet.
+// New returns a Server. It does not listen yet.
 func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 	f := refuser{o.Faces, log, o.Metrics}
 	ops := newOperations(f, o)
@@ -135,8 +137,8 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 	return s, nil
 }
 
-// guarded is the handler of what has passed the guards, in that order. They stand around the router, whose own
-// middleware would miss what no route matches. Paths are judged before anything decides by path.
+// guarded returns the handler with its guards, in their order. They are around the router, whose own middleware would
+// not see requests without a matching route. Paths are checked before anything depends on them.
 func (s *Server) guarded(h *served, routes *router) (http.Handler, error) {
 	cfg, f, o := h.cfg, s.refuser, s.opt
 	proxies, err := newTrustedProxies(cfg.TrustedProxies)
@@ -164,8 +166,8 @@ func (s *Server) guarded(h *served, routes *router) (http.Handler, error) {
 	}, nil
 }
 
-// connectionShares returns what one key and one tenant may hold of the connections; nil: any number. A configuration
-// with the same shares counts on in those of the one before, since streams stay open across a reload.
+// connectionShares returns the shares of connections for one key and one tenant, or nil if there is no limit. A
+// configuration with the same shares continues to use the previous ones, since streams stay open across a reload.
 func (s *Server) connectionShares(cfg *config.Config) *shares {
 	if s.door.connections.most == 0 {
 		return nil
@@ -177,7 +179,7 @@ func (s *Server) connectionShares(cfg *config.Config) *shares {
 	return newShares(each)
 }
 
-// current answers each request by the configuration that is in use when it comes.
+// current answers each request according to the configuration in use when it arrives.
 type current struct{ *Server }
 
 func (c current) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -196,13 +198,13 @@ func (s *Server) newHTTP() *http.Server {
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ConnContext:       withHeads,
 		ConnState:         s.door.connections.watch,
-		// Every request is to pass the handler: framingGuard counts them.
+		// Every request must reach the handler, because framingGuard counts them.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     stdlog.New(&complaints{log: s.log.Named("http")}, "", 0),
 	}
 }
 
-// Listen takes the configured addresses, so that Addr is known before Run. It does nothing where Options brought them.
+// Listen opens the configured listeners, so that Addr is known before Run. It does nothing if Options had them.
 func (s *Server) Listen() (err error) {
 	if s.on == nil {
 		s.on, err = Listen(s.cfg)
@@ -213,7 +215,7 @@ func (s *Server) Listen() (err error) {
 // Addr returns the address where the server listens. Listen must have been called.
 func (s *Server) Addr() string { return s.on.public.Addr().String() }
 
-// URL returns the URL that clients call the server by. Listen must have been called.
+// URL returns the URL for clients. Listen must have been called.
 func (s *Server) URL() string {
 	if s.certificate != nil {
 		return "https://" + s.Addr()
@@ -221,8 +223,8 @@ func (s *Server) URL() string {
 	return "http://" + s.Addr()
 }
 
-// Run serves until ctx ends, then drains: new requests are refused, running ones and the work behind them get
-// shutdown_grace to end, and what is left is cut off. It returns nil after that, at most 3 seconds past the grace.
+// Run serves until ctx ends, then drains: new requests are refused, and running ones and the work behind them get
+// shutdown_grace to end. The rest is cut off. Run returns nil after that, at most 3 seconds after the grace period.
 func (s *Server) Run(ctx context.Context) error {
 	if err := s.Listen(); err != nil {
 		return err
@@ -242,7 +244,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 }
 
-// public is the listener for clients, with TLS where there is a certificate.
+// public returns the listener for clients, with TLS if there is a certificate.
 func (s *Server) public() net.Listener {
 	if s.certificate == nil {
 		return framedListener{s.on.public}
@@ -250,7 +252,7 @@ func (s *Server) public() net.Listener {
 	return newTLSListener(s.on.public, s.certificate.config(), s.times.header, &s.door.connections)
 }
 
-// Close cuts off everything at once. It may be called at any time, and again.
+// Close closes everything at once. It may be called at any time, and again.
 func (s *Server) Close() error {
 	s.cut(ErrShutdown)
 	errs := []error{s.http.Close()}

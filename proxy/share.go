@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// shares keeps what each key and each tenant holds. Safe for concurrent use.
+// shares tracks the use by each key and each tenant. Safe for concurrent use.
 type shares struct {
 	config.Share
 	mu   sync.Mutex
@@ -21,7 +21,7 @@ type shareName struct {
 	isKey       bool
 }
 
-// share is what one of them may hold. It is there while anything of theirs is under way.
+// share is the limit of one of them. It exists while they use anything.
 type share struct {
 	*semaphore.Weighted
 	users int
@@ -29,7 +29,7 @@ type share struct {
 
 func newShares(of config.Share) *shares { return &shares{Share: of, held: map[shareName]*share{}} }
 
-// use returns the shares of a principal until done is called. nil: it is not bounded.
+// use returns the shares of a principal until done is called. A share is nil if there is no limit.
 func (s *shares) use(who mapping.Principal) (key, tenant *semaphore.Weighted, done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +43,7 @@ func (s *shares) use(who mapping.Principal) (key, tenant *semaphore.Weighted, do
 	}
 }
 
-// get is called with mu held.
+// get must be called with mu held.
 func (s *shares) get(n shareName, most int64) *semaphore.Weighted {
 	if most == 0 {
 		return nil
@@ -55,7 +55,7 @@ func (s *shares) get(n shareName, most int64) *semaphore.Weighted {
 	return s.held[n].Weighted
 }
 
-// leave is called with mu held.
+// leave must be called with mu held.
 func (s *shares) leave(n shareName) {
 	if one := s.held[n]; one != nil {
 		if one.users--; one.users == 0 {

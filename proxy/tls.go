@@ -15,8 +15,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// tlsListener accepts connections that have shaken hands. One of HTTP/2 is handed on as it is, which net/http looks
-// for; one of HTTP/1.1 has its heads looked at, as without TLS.
+// tlsListener accepts connections that have completed the handshake. It passes on HTTP/2 connections unchanged, because
+// net/http checks their type. The heads of HTTP/1.1 connections are inspected, as without TLS.
 type tlsListener struct {
 	net.Listener
 	config      *tls.Config
@@ -45,7 +45,7 @@ func newTLSListener(l net.Listener, c *tls.Config, patience time.Duration, conne
 	return t
 }
 
-// Accept waits for the next connection that has shaken hands.
+// Accept waits for the next connection that has completed the handshake.
 func (l *tlsListener) Accept() (net.Conn, error) {
 	select {
 	case a := <-l.ready:
@@ -55,7 +55,7 @@ func (l *tlsListener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close also ends the handshakes that are under way.
+// Close also ends handshakes in progress.
 func (l *tlsListener) Close() error { return l.close() }
 
 func (l *tlsListener) acceptAll() {
@@ -71,7 +71,7 @@ func (l *tlsListener) acceptAll() {
 	}
 }
 
-// hand reports whether the connection was taken.
+// hand reports whether the connection was accepted.
 func (l *tlsListener) hand(a accepted) bool {
 	select {
 	case l.ready <- a:
@@ -101,7 +101,7 @@ func (l *tlsListener) shake(raw net.Conn) {
 const plainAnswer = "HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n" +
 	"This bridge speaks TLS here: write https:// instead of http://.\n"
 
-// tellPlain answers a client that does not speak TLS.
+// tellPlain responds to a client that does not use TLS.
 func tellPlain(err error) {
 	if head := (tls.RecordHeaderError{}); errors.As(err, &head) && head.Conn != nil {
 		_ = head.Conn.SetWriteDeadline(time.Now().Add(time.Second))
@@ -109,23 +109,23 @@ func tellPlain(err error) {
 	}
 }
 
-// certificate is what the files of tls hold. They are read again when they have changed, so that a renewed certificate
-// needs no restart. Safe for concurrent use.
+// certificate holds the contents of the files of tls. They are read again when they change, so that a renewed
+// certificate needs no restart. Safe for concurrent use.
 type certificate struct {
 	files config.TLS
 	log   *zap.Logger
 
 	mu     sync.Mutex
 	shown  *tls.Config
-	held   sums // what shown was made of
+	held   sums // of the files from which shown was created
 	looked time.Time
 }
 
-// sums are those of the three files, zero for one that cannot be read. Dates would not do: what a link leads to may be
-// replaced by a file of the same date.
+// sums are those of the three files, or zero for a file that cannot be read. Modification times are not sufficient: the
+// target of a link may be replaced by a file with the same time.
 type sums [3][sha256.Size]byte
 
-// certificateQuiet is the interval between two looks at the files.
+// certificateQuiet is the interval between checks of the files.
 const certificateQuiet = 10 * time.Second
 
 func newCertificate(files config.TLS, log *zap.Logger) (*certificate, error) {
@@ -147,8 +147,7 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Config, error) {
 	return c.shown, nil
 }
 
-// renew keeps the old pair while a new one cannot be read: one of the files may have been written and the other not
-// yet.
+// renew keeps the old pair while a new one cannot be read, because one file may be written before the other.
 func (c *certificate) renew() {
 	if c.sums() == c.held {
 		return
@@ -161,7 +160,7 @@ func (c *certificate) renew() {
 }
 
 func (c *certificate) read() error {
-	held := c.sums() // before they are read to be used: what changes after that is seen next time
+	held := c.sums() // before they are read for use, so that a later change is noticed next time
 	pair, err := config.KeyPair(c.files.Cert, c.files.Key)
 	if err != nil {
 		return fmt.Errorf("tls: the certificate cannot be used: %w. tls.cert and tls.key name files in PEM, and the key must be the certificate's", err)
@@ -174,8 +173,8 @@ func (c *certificate) read() error {
 	return nil
 }
 
-// askClients has clients be refused that show no certificate of the authorities in a file; "": none is asked for. No
-// session is resumed then: a ticket would outlive the authority that it was given by.
+// askClients requires certificates of clients, issued by the authorities in a file. It does nothing if file is "".
+// Sessions are not resumed then: a ticket would outlive the authority that it depends on.
 func askClients(c *tls.Config, file string) (err error) {
 	if file == "" {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// trustedProxies are the proxies whose X-Forwarded-For is believed, for the log and for the counting of wrong keys.
+// trustedProxies are the proxies whose X-Forwarded-For is trusted, for the log and for counting wrong keys.
 type trustedProxies []netip.Prefix
 
 func newTrustedProxies(list []string) (trustedProxies, error) {
@@ -25,8 +25,8 @@ func newTrustedProxies(list []string) (trustedProxies, error) {
 	return p, nil
 }
 
-// client is the address of the sender of the request: the peer, or what a trusted peer says, from the right as far as
-// it is trusted. One address has one spelling.
+// client returns the address of the request's sender: the peer, or the address reported by a trusted peer, read from
+// the right as far as the proxies are trusted. The same address is always spelled in the same way.
 func (p trustedProxies) client(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil || len(p) == 0 || !p.trusts(host) {
@@ -35,7 +35,7 @@ func (p trustedProxies) client(r *http.Request) string {
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for _, hop := range slices.Backward(hops) {
 		ip, err := netip.ParseAddr(strings.TrimSpace(hop))
-		if err != nil || ip.Zone() != "" { // a zone is any text, and means nothing here
+		if err != nil || ip.Zone() != "" { // a zone is arbitrary text without a meaning here
 			break
 		}
 		if host = ip.Unmap().String(); !p.trusts(host) {

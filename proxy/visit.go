@@ -14,27 +14,26 @@ import (
 	"github.com/apbridge/apbridge/proxy/auth"
 )
 
-// Visit is what the guards know of a request for one of Options.Pages, and where Options.Browsed of one that a key has
-// come with.
+// Visit describes a request for one of Options.Pages or, if it has a valid key, of Options.Browsed.
 type Visit struct {
-	// URL is where the caller found the bridge, with no slash at its end. It is made of letters, digits and - . _ ~ : [
-	// ] / alone, whatever the request's headers hold.
+	// URL is where the caller found the bridge, without a trailing slash. It only has letters, digits and - . _ ~ : [ ]
+	// / whatever the request's headers contain.
 	URL string
-	// Fault is why the request has no known caller and may use no agent: its key is missing, wrong or for something
-	// else. nil: its key is good, or none is needed.
+	// Fault is why the request has no known caller and may use no agent: its key is missing, wrong or for another
+	// purpose. It is nil if the key is valid, or if none is needed.
 	Fault error
 }
 
 type visitKey struct{}
 
-// VisitOf returns what is known of the visitor that ctx is of.
+// VisitOf returns the visit of the request with ctx.
 func VisitOf(ctx context.Context) Visit {
 	v, _ := ctx.Value(visitKey{}).(Visit)
 	return v
 }
 
-// visitor lets every caller see a page, which tells by the principal and the visit of its request what is shown. A
-// wrong key is counted, and slowed down, as elsewhere.
+// visitor lets every caller see a page, whose contents depend on the principal and the visit of its request. A wrong
+// key is counted and slowed down, as elsewhere.
 func (g *principalGuard) visitor(r *http.Request) *http.Request {
 	pass, err := g.gate.Authenticate(r, g.trusted.client(r))
 	who := pass.Principal
@@ -71,13 +70,13 @@ func isPlainHost(host string) bool {
 	return m[1] == "" || err == nil
 }
 
-// isPlainPrefix reports whether a path leads where it says: a browser would resolve "." and ".." within it.
+// isPlainPrefix reports whether a path has a single meaning: a browser would resolve "." and ".." within it.
 func isPlainPrefix(prefix string) bool {
 	return len(prefix) <= 256 && prefixForm.MatchString(prefix) && path.Clean(prefix) == prefix
 }
 
-// url is where the caller found the bridge: what it says itself, or what a trusted proxy says of it by
-// X-Forwarded-Proto, -Host and -Prefix. What is no part of a plain URL is left out.
+// url returns where the caller found the bridge, according to the request itself or to X-Forwarded-Proto, -Host and
+// -Prefix of a trusted proxy. It ignores parts that do not belong in a plain URL.
 func (p trustedProxies) url(r *http.Request, secure bool) string {
 	scheme, host, prefix := "http", r.Host, ""
 	if secure {
@@ -100,13 +99,13 @@ func (p trustedProxies) url(r *http.Request, secure bool) string {
 	return scheme + "://" + host + prefix
 }
 
-// forwarded is what the outermost proxy said.
+// forwarded returns the value from the outermost proxy.
 func forwarded(r *http.Request, header string) string {
 	first, _, _ := strings.Cut(r.Header.Get(header), ",")
 	return strings.TrimSpace(first)
 }
 
-// ownAddress is where the request arrived.
+// ownAddress returns the address where the request arrived.
 func ownAddress(r *http.Request) string {
 	if at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && isPlainHost(at.String()) {
 		return at.String()

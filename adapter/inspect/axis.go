@@ -19,7 +19,7 @@ type axis struct {
 	run     mapping.Run // as of newAxis, or of a page with the run's end
 	svc     adapter.Service
 	columns []column
-	exposes mapping.Exposure // what the observers were told about the agent
+	exposes mapping.Exposure // the agent's exposure that the observers were created with
 	marks   *marks
 }
 
@@ -236,8 +236,7 @@ const maxMarks = 64
 // caller's access to the run. Safe for concurrent use.
 type marks struct{ kept *lru.Cache[markKey, mark] }
 
-// markKey includes exposes: what is unknown about an agent after a start may become known, and then the run is read from
-// its start.
+// markKey includes exposes, which may be unknown after a start. When it becomes known, the run is read from its start.
 type markKey struct {
 	run     string
 	exposes mapping.Exposure

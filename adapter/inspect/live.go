@@ -12,8 +12,7 @@ import (
 
 const (
 	pollEvery = time.Second
-	// pollShare makes polling take at most about one part in so many of the time: a search through all runs is repeated
-	// less often.
+	// pollShare limits polling to about this fraction of the time: a search through all runs is repeated less often.
 	pollShare = 20
 )
 

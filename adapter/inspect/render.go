@@ -215,7 +215,7 @@ func (w *withStatus) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// redirect leads a browser to a path relative to the root of the bridge. Other clients get told as JSON.
+// redirect sends a browser to a path relative to the root of the bridge. Other clients receive told as JSON.
 func redirect(w http.ResponseWriter, r *http.Request, to string, told any) error {
 	if !page.Wanted(r.Header) {
 		return writeJSON(w, r, told)

@@ -27,7 +27,7 @@ const (
 	maxTurns       = 50
 	maxThreadRuns  = 50
 	maxCheckpoints = 200
-	maxToldRuns    = 20 // runs whose agents were told of items
+	maxToldRuns    = 20 // runs whose agents received items
 	maxToldItems   = 50 // of one run
 	maxChanges     = 100
 )
@@ -177,7 +177,7 @@ func (s *server) threadMark(ctx context.Context, id string) (string, error) {
 	return hex.EncodeToString(sum[:12]), err
 }
 
-// toldRun lists the items of the long-term store that the agent of a run was told.
+// toldRun lists the items of the long-term store that the agent of a run received.
 type toldRun struct {
 	RunID  string     `json:"run_id"`
 	Items  []toldItem `json:"items"`

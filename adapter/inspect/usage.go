@@ -68,7 +68,7 @@ func (s *server) readUsage(ctx context.Context, runID string) (found *usage, ok 
 	return sum.total(), ctx.Err() == nil
 }
 
-// tally is the usage of each message of a run: the sum of its pieces, or what the whole message says at the end.
+// tally is the usage of each message of a run: the sum of its pieces, or the number in the whole message at the end.
 type tally map[string]*messageUsage
 
 type messageUsage struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// code is the run for the command line and for LangGraph's SDKs.
+// code returns programs that start the run, for the command line and for LangGraph's SDKs.
 func code(a adapter.SnippetParams) []adapter.Snippet {
 	return []adapter.Snippet{
 		{ID: "curl", Language: "curl", About: "threads and runs, from the command line", Text: curl(a)},
@@ -42,8 +42,8 @@ values = client.runs.wait(
 print(values)`
 }
 
-// inPython is JSON as an expression, and the import that it needs. Python reads most JSON as what it is. It has other
-// words for true, false and null, and other escapes: half a surrogate pair is no character in it.
+// inPython returns JSON as a Python expression, and the import that it needs. Python reads most JSON unchanged. It has
+// other words for true, false and null, and other escapes: half a surrogate pair is not a character there.
 func inPython(value string) (imports, expression string) {
 	for _, other := range []string{`\`, "true", "false", "null"} {
 		if strings.Contains(value, other) {

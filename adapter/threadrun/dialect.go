@@ -1,7 +1,7 @@
-// Package threadrun speaks the LangChain Agent Protocol (0.1.6) and the LangGraph Server routes that its SDKs call: two
-// flavours of one dialect of threads, runs and a store. Package face answers clients, package backend calls agents.
-// Only the bridge imports it, for its table of dialects. It keeps no state and knows no other dialect. Start reading at
-// Dialect.
+// Package threadrun implements the LangChain Agent Protocol (0.1.6) and the LangGraph Server routes that its SDKs call:
+// two flavours of one dialect with threads, runs and a store. Package face serves clients, package backend calls
+// agents. Only the bridge imports it, for its table of dialects. It keeps no state and knows no other dialect. Start
+// reading at Dialect.
 package threadrun
 
 import (
@@ -40,14 +40,14 @@ func Dialect() adapter.Dialect {
 	}
 }
 
-// hook tells the webhook of a run its end.
+// hook returns the request that notifies the webhook of a run of its end.
 func hook(n adapter.HookNotice) (adapter.HookPost, error) {
 	body, err := render.WebhookBody(n.Run, n.Outcome, n.Values)
 	return adapter.HookPost{Body: body}, err
 }
 
-// flavours: LangGraph's documents say that enqueue is their default (Double Texting); the Agent Protocol's schema
-// RunCreate says reject.
+// flavours returns the two flavours. The default strategy is enqueue according to LangGraph's documents (Double
+// Texting), and reject according to the Agent Protocol's schema RunCreate.
 func flavours() []adapter.Flavour {
 	return []adapter.Flavour{
 		{Name: render.FlavourLangGraph, Request: face.RequestForRun, Strategy: mapping.StrategyEnqueue},

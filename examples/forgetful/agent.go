@@ -1,6 +1,6 @@
-// Package forgetful is an agent of the Agent Protocol v1 that answers each task in one step out of the words of the
-// task, and remembers nothing from one task to the next. To "Remember: …" it asks, by additional_output.memory, for
-// something to be kept in the namespace that it may write (additional_input.apbridge.store).
+// Package forgetful is an agent of the Agent Protocol v1 that answers each task in one step with the words of the task,
+// and remembers nothing between tasks. For "Remember: …" it requests, in additional_output.memory, that something is
+// stored in the namespace in which it may write (additional_input.apbridge.store).
 package forgetful
 
 import (
@@ -45,7 +45,7 @@ func (t *task) step() object {
 	return s
 }
 
-// keep is what the agent asks to be remembered.
+// keep returns the request to store a fact in each namespace that the agent may use.
 func (t *task) keep(fact string) []object {
 	var list []object
 	for _, ns := range t.Additional.Apbridge.Store.Namespaces {
@@ -91,7 +91,7 @@ func Handler() http.Handler {
 	return mux
 }
 
-// page is everything at once, whatever page was asked for.
+// page returns everything on one page, whatever page was requested.
 func page(name string, all []object) object {
 	n := len(all)
 	return object{name: append([]object{}, all...), "pagination": object{"total_items": n, "total_pages": 1, "current_page": 1, "page_size": max(n, 1)}}

@@ -36,8 +36,8 @@ func init() {
 	plan.note = os.Getenv("FAILPOINT_FLUSHED")
 }
 
-// Hit marks a point as reached. It does not return if the process is to die here. While it dies, no other goroutine
-// passes a point.
+// Hit marks a point as reached. It does not return if the process must die here. While the process dies, no other
+// goroutine passes a point.
 func Hit(p Point) {
 	plan.Lock()
 	defer plan.Unlock()

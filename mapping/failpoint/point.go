@@ -1,13 +1,13 @@
-// Package failpoint names the places where the process can be made to die, so that a test can try what is left behind
-// at each of them. Only a program built with the tag failpoint has them; in any other build they are empty and cost
-// nothing. Package proxy, the engine, sqldb, webhook, upstream and the face of tasks call it. It imports nothing of
-// ours.
+// Package failpoint names the points at which a test can kill the process, to check the state that is left behind. Only
+// a program built with the tag failpoint has them; in any other build they are empty and cost nothing. Package proxy,
+// the engine, sqldb, webhook, upstream and the face of tasks call it. It imports nothing of ours. Start reading at
+// Point.
 //
-// In a build with the tag, the environment says what happens:
+// In a build with the tag, the environment determines the behaviour:
 //
 //	FAILPOINT=NAME#N      the process kills itself when NAME is reached for the Nth time
 //	FAILPOINT_TRACE=FILE  every point that is reached is appended to FILE, a line each
-//	FAILPOINT_FLUSHED=FILE  FILE says how much of the database's log, in bytes, was flushed so far
+//	FAILPOINT_FLUSHED=FILE  FILE gets the number of bytes of the database's log that were flushed so far
 package failpoint
 
 // Point is a fail point.

@@ -1,5 +1,5 @@
-// Package rule carries one side of the mapping into the other. Its files are named by the rows of the mapping table in
-// package mapping:
+// Package rule translates between the two sides of the model. Its files are named after the rows of the mapping table
+// in package mapping:
 //
 //	run ↔ task            run_input, run_config, run_prompt, run_conversation
 //	event ↔ step          step_folder (numbers, is_last), node_delta, step_{update,command,output,files}
@@ -10,57 +10,57 @@
 //	message               message_*, fault_message
 //	state of LangGraph    langgraph_task
 //
-// Faces, backends, the inspector, the service, stepping, the engine and the store call it. The rules are pure: no I/O,
-// no clock, the same result for the same log in each process.
+// Faces, backends, the inspector, the service, stepping, the engine and the store use it. The rules are pure: no I/O,
+// no clock, and the same result for the same log in each process. Start reading at StepFolder, ParseInput and
+// ParseAnswer.
 //
 // # Steps
 //
-// A root update is one step. StepFolder says which is the last, and holds each until that is sure.
+// A root update is one step. StepFolder decides which step is the last. It holds each until that is certain.
 //
-// # How a task/step agent looks
+// # Presentation of a task/step agent
 //
-//   - One node, StepNode: in next, tasks, updates, the metadata of messages and the graph. A graph is asked for before
-//     a run, when the names of steps are not known, so only a fixed name agrees everywhere. A step's own name is the
-//     name of its message.
-//   - Commands (AutoGPT): the message of a step says thoughts.speak, and what it asks. The proposed command is its tool
-//     call, whose id is the step's. The next step's last_action is the tool message before its own. finish is no tool
-//     call: it has no result, and its reason is the text of the last step. An answer or feedback of a person is a
-//     message of theirs, so the tool message only says that there was one. The agent's whole output stays in
-//     additional_kwargs.apbridge and in the log: task/step clients get it as it came.
-//   - Chunks: with messages-tuple a message is a chunk with its text, two for each tool call, and an empty one that
-//     closes it.
-//   - A failure is a message, written with the end of the run, marked by additional_kwargs.apbridge.error with the
-//     run's id. It is no step, and no part of the conversation that agents are told. A failed attempt that is tried
-//     again leaves none.
+//   - One node, StepNode: in next, tasks, updates, the metadata of messages and the graph. A graph is requested before
+//     a run, when the names of steps are unknown, so only a fixed name is the same everywhere. A step's own name is
+//     the name of its message.
+//   - Commands (AutoGPT): the message of a step contains thoughts.speak and the question. The proposed command is its
+//     tool call, whose id is the step's. The next step's last_action is the tool message before its own. finish is not
+//     a tool call: it has no result, and its reason is the text of the last step. A person's answer or feedback is a
+//     separate message, so the tool message only notes that there was one. The agent's whole output stays in
+//     additional_kwargs.apbridge and in the log, where task/step clients get it unchanged.
+//   - Chunks: with messages-tuple a message is a chunk with its text, two for each tool call, and an empty one at its
+//     end.
+//   - A failure is a message, written with the end of the run and marked by additional_kwargs.apbridge.error with the
+//     run's id. It is not a step, and not part of the conversation that agents receive. A failed attempt that is
+//     retried leaves none.
 //
 // # Conversations
 //
-// An input of messages is told to a task/step agent as one conversation. The state, with the input merged into it by
-// id, is parted into the request (the input's last human message) and all others, which are the transcript
-// (PartConversation). A run without an input has the state's last message for a request if a person said it. Commands
-// stand in the transcript as [Called …] after what the agent said, and their results as lines of Tool. Files in
-// messages become artifacts with the input's event; the engine finds them again by name and bytes.
+// A task/step agent receives an input of messages as one conversation. The state, into which the input was merged by
+// id, is split into the request (the input's last human message) and all others, which are the transcript
+// (PartConversation). Without an input, the request is the state's last message if a person wrote it. In the
+// transcript, commands are [Called …] after the agent's text, and their results are lines of Tool. Files in messages
+// become artifacts with the input's event; the engine finds them again by name and bytes.
 //
 // # Questions and answers
 //
-// A question of a task/step agent is one object with the keys of both generations of pages, and it says what may answer
-// it. An answer is read with its question: to ask_user any plain value is words, since "yes" may be what the agent
-// wants to know; to a request for approval "yes" and its kin are consent. null, "" and an empty list are neither and
-// are refused, except for the body-less step of a task/step client, which says nothing to the agent either. A refusal
-// (422, or 409 where no run waits) names the pending ids and what can be sent.
+// A question of a task/step agent is one object with the keys of both generations of pages, and describes the accepted
+// answers. An answer is interpreted with its question: for ask_user any plain value is text, since "yes" may be what
+// the agent wants to know; for a request for approval "yes" and similar values are consent. null, "" and an empty list
+// are neither and are refused, except for a step without a body from a task/step client, for which the agent also gets
+// nothing. A refusal (422, or 409 if no run waits) contains the pending ids and the accepted forms.
 //
-// With most pages the chat box is a person's only field. So a message answers ask_user (agents.NAME.answer_by_message)
-// and stays the message that it is, with its id and files, which the agent is given before the step and told by name. A
-// file or a link without a word is an answer, too: its name is the words. Messages beside the answer that the thread
-// lacks are told before it, except results of the open call, which are the question (BesideAnswer). Consent alone
-// leaves no room for them, which X-Apbridge-Unsupported says. An approval is never given in passing: such a message
-// begins a new task, as in LangGraph, unless it comes as run.start of the streaming protocol, which answers whatever is
-// open.
+// On most pages the chat box is a person's only field. So a message answers ask_user (agents.NAME.answer_by_message).
+// It stays an ordinary message with its id and files, which the agent receives before the step, with their names in the
+// text. A file or a link without text is an answer, too: its name is the text. Other messages that the thread lacks are
+// sent before the answer, except results of the open call, which the answer replaces (BesideAnswer). With mere consent
+// they cannot be sent, which X-Apbridge-Unsupported reports. A message never gives approval by itself: it begins a new
+// task, as in LangGraph, unless it comes as run.start of the streaming protocol, which answers any open question.
 //
-// Questions of a graph pass as they are. Answers to them are checked for their ids and against response_schema:
-// LangGraph's servers drop an unknown id without a word, and the graph fails on a wrong value. command.goto: "__end__"
-// is the one goto in front of a task/step agent: it drops the question in a run without a step, and input beside it is
-// refused. A run without any input goes on after a stop that its client asked for itself (interrupt_before), as in
-// LangGraph. Any other goto is the graph's business; LangGraph in JavaScript takes __end__ at a question and asks
+// Questions of a graph are passed on unchanged. The ids of their answers are checked, and the values against
+// response_schema: LangGraph's servers silently ignore an unknown id, and the graph fails on a wrong value.
+// command.goto: "__end__" is the only goto for a task/step agent. It drops the question in a run without a step, and
+// does not allow input. A run without input continues after a stop that its client requested (interrupt_before), as in
+// LangGraph. Any other goto is handled by the graph; LangGraph in JavaScript accepts __end__ at a question and asks
 // again.
 package rule

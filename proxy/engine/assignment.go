@@ -132,9 +132,9 @@ func (x *execution) shareTopic(ctx context.Context, l *mapping.Link) error {
 	return err
 }
 
-// assignTask fills in what an agent that does not report its state receives.
+// assignTask fills in what an agent receives that does not report its state.
 func (x *execution) assignTask(ctx context.Context, t *adapter.Assignment) error {
-	// One token serves all runs of a task.
+	// All runs of a task use the same token.
 	access, err := x.storeAccess(ctx, memory.OfTask)
 	if err != nil {
 		return err
@@ -247,8 +247,8 @@ func givenAccess(access *memory.Access) *adapter.StoreAccess {
 	return &adapter.StoreAccess{URL: access.URL, Token: string(access.Token), Namespaces: access.Namespaces, Writes: access.Writes}
 }
 
-// assignGraph decides what an agent that reports its state receives: only the input if both sides agree on the state,
-// else the whole state into a new upstream thread.
+// assignGraph decides what an agent receives that reports its state: only the input if both sides agree on the state,
+// otherwise the whole state for a new upstream thread.
 func (x *execution) assignGraph(ctx context.Context, t *adapter.Assignment) error {
 	apart, err := x.answersOwnThread(ctx, t.Link)
 	if err == nil && apart {
@@ -260,7 +260,7 @@ func (x *execution) assignGraph(ctx context.Context, t *adapter.Assignment) erro
 	if err := x.addMemory(ctx, t); err != nil {
 		return err
 	}
-	base, missing := x.base(ctx) // without it a run can still go on where the agent is
+	base, missing := x.base(ctx) // if it is missing, a run can still continue from the agent's current state
 	t.Graph.BaseParent = base.Parent
 	if len(mapping.NewestAttempt(t.After)) > 1 || (x.Run.Attempt > 1 || apart && t.Link.Remote != "") && t.Resume {
 		return nil // the upstream run is active, or only the thread that asked can use the answer
@@ -301,8 +301,9 @@ func (x *execution) sameState(t *adapter.Assignment) bool {
 	return t.Link.Remote != "" && t.Link.LocalCheckpoint == x.Run.Base && (!t.Link.Undone || t.Resume)
 }
 
-// forkOf returns the run's base c as a point of the linked upstream thread, or nil if it is none. Streams do not contain
-// the ids of checkpoints. A checkpoint within a run is therefore known by the upstream run that was logged before it.
+// forkOf returns the run's base c as a point of the linked upstream thread, or nil if it is none. Streams do not
+// contain the ids of checkpoints. A checkpoint within a run is therefore identified by the upstream run that was logged
+// before it.
 func (x *execution) forkOf(ctx context.Context, c mapping.Checkpoint, linked string) (*adapter.Fork, error) {
 	switch {
 	case c.Remote != "" && c.RemoteThread == linked:

@@ -44,7 +44,7 @@ type piece struct {
 // use.
 type eventWriter struct {
 	x    *execution
-	hook store.WriteHook // what hooks are told when the run begins
+	hook store.WriteHook // for hooks that fire when the run begins
 
 	mu      sync.Mutex
 	queue   []piece

@@ -71,9 +71,9 @@ func (x *execution) settle(ctx context.Context, out *mapping.Outcome, err error)
 	return left
 }
 
-// end writes the end of the run in one transaction. If that fails the run remains as it is: readers are not told that
-// it has ended, and the next process picks it up. It returns false if the end is still being written; waiting readers
-// have then been told so.
+// end writes the end of the run in one transaction. If that fails, the run remains as it is: readers do not see an end,
+// and the next process resumes it. It returns false if the end is still being written; waiting readers are then
+// notified of that.
 func (x *execution) end(ctx context.Context, out mapping.Outcome) (left bool) {
 	x.token.HideAtEnd(&out)
 	x.recordFault(out)
@@ -184,8 +184,9 @@ func (x *execution) comparedFiles(ctx context.Context) (update mapping.Event, ch
 	})
 }
 
-// endOf returns what the store does together with the end event: the run's webhook, what the hooks of its task are told
-// and, if asked for, the time at which its thread is deleted. state is nil if it has to be read for a webhook.
+// endOf returns the changes that the store makes together with the end event: the run's webhook, the notifications for
+// hooks of its task and, if requested, the time at which its thread is deleted. If state is nil, it is read for a
+// webhook.
 func (e *Engine) endOf(r *mapping.Run, out mapping.Outcome, now time.Time, state *state.Fold) *store.End {
 	end := &store.End{Outcome: out, Thread: out.Thread()}
 	if out.Parked {
@@ -229,8 +230,8 @@ func (e *Engine) webhook(r *mapping.Run, out mapping.Outcome, now time.Time, sta
 	return e.hookWriter(r, out, now, state)(mapping.Hook{Flavour: r.Flavour, URL: r.Options.Webhook}, out.Task())
 }
 
-// hookWriter returns a function that writes what hooks are told about a run that has the outcome, which is zero if the
-// run has not ended. state may be nil. A request that cannot be written does not keep the status from changing.
+// hookWriter returns a function that creates the notifications for hooks of a run with the given outcome, which is zero
+// if the run has not ended. state may be nil. An error in creating one does not prevent the change of status.
 func (e *Engine) hookWriter(r *mapping.Run, out mapping.Outcome, now time.Time, state *state.Fold) store.WriteHook {
 	run := *r // it may change before the transaction
 	if out.Status != "" {

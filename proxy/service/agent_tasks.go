@@ -76,8 +76,8 @@ func (a *agentTasks) of(ctx context.Context, page []mapping.Checkpoint) map[stri
 	return found
 }
 
-// findOriginals finds past checkpoints that were copied from another thread. Each run of that has a walk of its own,
-// since the other thread may have gone on for long.
+// findOriginals finds the originals of past checkpoints that were copied from another thread. Each of that thread's
+// runs is read by its own walk, since the thread may have continued for a long time.
 func (a *agentTasks) findOriginals(ctx context.Context, page []mapping.Checkpoint, wanted map[taskKey][]string, found map[string]json.RawMessage) {
 	maps.DeleteFunc(wanted, func(_ taskKey, ids []string) bool { return slices.Contains(ids, a.thread.Head) })
 	for _, c := range page {
@@ -100,7 +100,7 @@ func (a *agentTasks) findOriginals(ctx context.Context, page []mapping.Checkpoin
 	}
 }
 
-// begin finds the copies to go through: those that the thread's agents work on now.
+// begin finds the copies to read: those that the thread's agents currently use.
 func (a *agentTasks) begin(ctx context.Context) {
 	if a.begun {
 		return

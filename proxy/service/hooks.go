@@ -52,7 +52,7 @@ func (s *Service) DeleteHook(ctx context.Context, ref adapter.TaskRef, id string
 	return s.store.Tasks.DeleteHook(ctx, task.ID, id)
 }
 
-// checkedHook refuses a hook that can never be told, and gives one without an id an id.
+// checkedHook refuses a hook that can never be notified. It sets an id if there is none.
 func checkedHook(h mapping.Hook, cfg config.Webhooks) (mapping.Hook, error) {
 	if err := webhook.CheckHook(h, cfg); err != nil {
 		return h, err
@@ -76,14 +76,14 @@ func checkedHook(h mapping.Hook, cfg config.Webhooks) (mapping.Hook, error) {
 	return h, nil
 }
 
-// maxHookText bounds each text of a hook, in bytes.
+// maxHookText is the maximum size of each text of a hook, in bytes.
 const maxHookText = 2048
 
 func badHook(format string, args ...any) error {
 	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, format, args...)
 }
 
-// checkHooks checks the hooks of the request, which are added to the task of the run.
+// checkHooks checks the hooks of the request and adds them to the run's task.
 func (p *runPlan) checkHooks(context.Context) error {
 	for _, h := range p.n.Hooks {
 		h, err := checkedHook(h, p.cfg.Webhooks)

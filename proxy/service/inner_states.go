@@ -69,11 +69,11 @@ func repeats(c, before mapping.Checkpoint) bool {
 	return before.ID == c.Parent && before.RunID != c.RunID && before.Step == c.Step && before.Source == c.Source && slices.Equal(before.Next, c.Next)
 }
 
-// linkOfCheckpoint returns the link to the agent's thread that has a checkpoint. It is zero if no agent made the
-// checkpoint. One that was copied from another thread is found there if it is past: what comes next of the newest is
-// done in either thread by itself.
+// linkOfCheckpoint returns the link to the agent's thread that has a checkpoint. It returns the zero Link if no agent
+// created the checkpoint. If past is true, a checkpoint that was copied from another thread is also searched there. The
+// newest one is not, since each thread continues it separately.
 func (s *Service) linkOfCheckpoint(ctx context.Context, t mapping.Thread, c mapping.Checkpoint, past bool) (mapping.Link, error) {
-	if c.RunID == "" { // an update made it, maybe through an agent
+	if c.RunID == "" { // created by an update, possibly through an agent
 		return s.linkTo(ctx, t, c.RemoteThread)
 	}
 	l, err := s.store.Links.Before(ctx, t.ID, c)

@@ -65,7 +65,7 @@ func (p *runPlan) readCommand(context.Context) error {
 	}
 	o.Resuming = c.HasResume
 	if rawjson.IsNull(c.Resume) && (o.Goto != nil || o.Update != nil) || !p.traits.Exposes.ReportsState() && o.Goto != nil {
-		o.Resuming = false // RemoteGraph of Python sends all members, those that say nothing as null
+		o.Resuming = false // RemoteGraph for Python sends all members, with null for unused ones
 	}
 	if o.Resuming {
 		o.Resume = c.Resume

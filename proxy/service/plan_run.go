@@ -17,9 +17,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// runPlan plans one run: it has the request, what was found out about it, and the result. Start reading at plan,
-// which calls its steps in the order in which they depend on each other; they are in the files plan_*.go. Not for
-// concurrent use.
+// runPlan plans one run: it holds the request, everything known about it, and the result. Start reading at plan, which
+// calls the steps in the order of their dependencies; they are in the files plan_*.go. Not safe for concurrent use.
 type runPlan struct {
 	s     *Service
 	cfg   *config.Config
@@ -31,8 +30,8 @@ type runPlan struct {
 	n         *adapter.RunRequest
 	asked     int // limit of steps in the request (recursion_limit); 0 if there is none
 	now       time.Time
-	thread    mapping.Thread    // the existing one; zero if it is to be made
-	task      *stepping.TaskRun // set if a step of a task asks for the run
+	thread    mapping.Thread    // the existing one; zero if it is to be created
+	task      *stepping.TaskRun // set if the run is for a step of a task
 	named     *namedTask        // set if the request names the task
 	in        *rule.Input       // zero if the run resumes another
 	memories  *memory.Recalled  // the result of recalled, which is computed once
@@ -138,7 +137,7 @@ func (p *runPlan) setOrigin(ctx context.Context) error {
 // (resolveTask).
 func (p *runPlan) setTask(context.Context) error {
 	r := &p.out.Run
-	if p.named != nil { // before the input is read, whose ids are made from it
+	if p.named != nil { // set before the input is read: the ids of its messages depend on it (engine.InputBase)
 		r.Options.FollowUp = p.named.newest.ID != "" && !r.Options.Resuming
 	}
 	if p.task == nil {
@@ -192,8 +191,8 @@ func (p *runPlan) releaseRequest() {
 	}
 }
 
-// mergeAssistant adds the settings of the assistant that a request names to those of the request, which take
-// precedence. The request as the run keeps it gets them, too.
+// mergeAssistant adds the assistant's settings to those of a request, which take precedence, and to the request as
+// stored with the run.
 func mergeAssistant(n *adapter.RunRequest, a *mapping.Assistant) (err error) {
 	config, context := unlessEmpty(a.Config), unlessEmpty(a.Context)
 	if n.Config, err = rule.MergeConfig(config, n.Config); err != nil {

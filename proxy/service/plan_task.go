@@ -13,17 +13,17 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// CodeTaskEnded refuses a run of a task that has ended.
+// CodeTaskEnded is the code of the error for a run of a task that has ended.
 const CodeTaskEnded = "task_ended"
 
 // namedTask is the task that a request names.
 type namedTask struct {
 	mapping.Task
-	newest mapping.Run // zero if no run was made yet
+	newest mapping.Run // zero if there is no run yet
 }
 
-// findNamedTask reads the task that the request names, nil for none, and sets the thread and the agent that the request
-// leaves out. It refuses a task that has ended.
+// findNamedTask reads the task that the request names and sets the request's thread and agent if they are missing. It
+// returns nil if the request names no task, and refuses a task that has ended.
 func (s *Service) findNamedTask(ctx context.Context, n *adapter.RunRequest) (*namedTask, error) {
 	if n.TaskID == "" {
 		return nil, nil
@@ -50,9 +50,9 @@ func (s *Service) findNamedTask(ctx context.Context, n *adapter.RunRequest) (*na
 	return named, err
 }
 
-// resumeTarget returns the run that an answer belongs to: the newest of the task that the request names, or else the
-// agent's newest run that asked the questions which the answer names, or any open question if it names none. Without
-// such a run it is the agent's newest.
+// resumeTarget returns the run that an answer belongs to: the newest of the task named in the request, otherwise the
+// agent's newest run that asked the questions named in the answer, or any open question if it names none. Without such
+// a run it is the agent's newest run.
 func (p *runPlan) resumeTarget(ctx context.Context) (*mapping.Run, error) {
 	if p.named != nil {
 		return &p.named.newest, nil
@@ -192,8 +192,8 @@ func has(list []mapping.Interrupt, id string) bool {
 	return slices.ContainsFunc(list, func(q mapping.Interrupt) bool { return q.ID == id })
 }
 
-// resolveTask sets the task that the run belongs to: a resume keeps the task of the question, a run that names a task
-// continues it, any other run begins one.
+// resolveTask determines the run's task: a resume keeps the task of the question, a run that names a task continues it,
+// and any other run begins a new one.
 func (p *runPlan) resolveTask(ctx context.Context) error {
 	o := &p.out.Run.Options
 	switch {
@@ -267,7 +267,7 @@ func (p *runPlan) dropQuestion(ctx context.Context) error {
 	return nil
 }
 
-// beginTask lets the run begin a task, or continue the one that the request names.
+// beginTask makes the run begin a new task, or continue the one named in the request.
 func (p *runPlan) beginTask() {
 	r := &p.out.Run
 	if p.named != nil {

@@ -42,7 +42,7 @@ func (p *runPlan) resolveThread(ctx context.Context) error {
 	return nil
 }
 
-// findNamedThread sets the id of the thread that the request names, if it is there.
+// findNamedThread sets the id of the thread that the request names, if the thread exists.
 func (p *runPlan) findNamedThread(ctx context.Context) (err error) {
 	name := p.n.ThreadName
 	if p.n.ThreadID != "" {

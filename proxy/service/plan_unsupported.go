@@ -20,7 +20,7 @@ func (p *runPlan) unsupportedFields(ctx context.Context) error {
 	}
 	p.unsupportedInMessages()
 	if p.traits.Exposes.ReportsState() {
-		return nil // it has the conversation itself
+		return nil // it has the conversation
 	}
 	cut, err := p.cuts(ctx)
 	if cut {
@@ -155,8 +155,8 @@ func (p *runPlan) besideRequest(ctx context.Context) (list otherMessages, err er
 	return list, err
 }
 
-// agentKnowsThread reports whether the agent remembers exactly the conversation that the run begins with, so that it
-// gets the new messages only.
+// agentKnowsThread reports whether the agent remembers exactly the conversation that the run begins with. It then
+// receives only the new messages.
 func (p *runPlan) agentKnowsThread(ctx context.Context) (bool, error) {
 	if !p.traits.Exposes.KeepsConversation() || p.out.Run.Options.Checkpoint != "" {
 		return false, nil
@@ -167,10 +167,10 @@ func (p *runPlan) agentKnowsThread(ctx context.Context) (bool, error) {
 	}), err
 }
 
-// checkMemory reports if the agent does not receive all items of its memory.namespaces.
+// checkMemory reports as unsupported that some items of memory.namespaces do not reach the agent.
 func (p *runPlan) checkMemory(ctx context.Context) error {
 	if p.out.Run.Options.Resuming && !p.traits.Exposes.ReportsState() {
-		return nil // an answer goes to an agent that knows what it was told
+		return nil // the agent that gets an answer already has its items
 	}
 	recalled, err := p.recalled(ctx)
 	if p.forgets = err == nil && (recalled.Cut || p.crowded(recalled)); p.forgets {

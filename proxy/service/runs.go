@@ -23,7 +23,7 @@ func (s *Service) StartRun(ctx context.Context, n *adapter.RunRequest) (*adapter
 		return earlier, err
 	}
 	created, err := s.engine.Begin(ctx, start)
-	if err != nil && mapping.Classify(err).Code == store.CodeNameTaken { // another request has made the thread in the meantime
+	if err != nil && mapping.Classify(err).Code == store.CodeNameTaken { // another request has just created the thread
 		return s.StartRun(ctx, again)
 	}
 	if err != nil {

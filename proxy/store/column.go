@@ -36,7 +36,7 @@ func notNull(b []byte) []byte {
 // encode returns v as JSON without HTML escapes, so that texts keep their characters.
 func encode(v any) ([]byte, error) { return rawjson.Encode(v) }
 
-// usualHead is what the heads of most events fit into, in bytes.
+// usualHead is the size in bytes that suffices for the heads of most events.
 const usualHead = 384
 
 // encodeHead returns a head as JSON, or nil for an empty one, such as a token's.

@@ -23,17 +23,17 @@ type Append struct {
 	Artifacts       []string             // ids of staged artifacts that become visible (see artifact.Table.Save)
 	Files           []artifact.FileWrite // small files of the state, written as artifacts
 	DropFiles       []string             // paths that are gone
-	WriteHook       WriteHook            // what hooks are told when the task begins to work; nil: nothing
-	Relaxed         bool                 // no reader was told yet: Flush or a later commit brings it to the disk
+	WriteHook       WriteHook            // returns notifications of the begin of the task's work; nil means none
+	Relaxed         bool                 // not yet visible to any reader: Flush or a later commit brings it to disk
 	End             *End
 }
 
 // End describes how a run ends in this process. Its end event is the last of Events. A parked run has no end event.
 type End struct {
 	Outcome mapping.Outcome
-	Thread  mapping.ThreadStatus // when no further run is pending there
+	Thread  mapping.ThreadStatus // if no further run is pending there
 	Webhook *Webhook             // of the run itself
-	Hook    WriteHook            // what hooks of the task are told; nil: nothing
+	Hook    WriteHook            // returns notifications for hooks of the task; nil means none
 	Expire  time.Time            // delete thread (DeleteAfter) at
 }
 
@@ -174,7 +174,7 @@ func (s *Events) runKey(t *sqldb.Tx, id string) (k runKey, err error) {
 	return k, err
 }
 
-// begun notes what a started event says about its run, task and thread.
+// begun records a started event in its run, task and thread.
 func (s *Events) begun(t *sqldb.Tx, at runKey, a Append) error {
 	for i := range a.Events {
 		if a.Events[i].Kind != mapping.KindStarted {

@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// WriteHook returns what a hook is told about a status of its task; nil: nothing. It is called in the transaction that
-// changes the status, which may run twice, and must not use the store.
+// WriteHook returns the notification for a hook about a status of its task, or nil if there is none. It is called in
+// the transaction that changes the status, which may run twice. It must not use the store.
 type WriteHook func(h mapping.Hook, status mapping.TaskStatus) *Webhook
 
 // hookSecret is the column secret of a hook.
@@ -25,7 +25,8 @@ type hookSecret struct {
 // MaxHooks is the number of hooks that a task may have.
 const MaxHooks = 20
 
-// PutHook adds a hook to a task, or replaces the one of the same id. Limited too_many_hooks if the task has MaxHooks.
+// PutHook adds a hook to a task, or replaces the one with the same id. It returns Limited too_many_hooks if the task
+// would have more than MaxHooks.
 func (s *Tasks) PutHook(ctx context.Context, taskID string, h mapping.Hook) (made mapping.Hook, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		task, err := s.lockedTask(ctx, t, taskID)
@@ -38,7 +39,7 @@ func (s *Tasks) PutHook(ctx context.Context, taskID string, h mapping.Hook) (mad
 	return withoutSecrets(made), err
 }
 
-// lockedTask returns the key of a task whose thread is then locked: its status does not change until the commit.
+// lockedTask returns the key of a task and locks its thread, so that its status does not change until the commit.
 func (s *Tasks) lockedTask(ctx context.Context, t *sqldb.Tx, id string) (int64, error) {
 	row, err := findTask(t, tables.ScopeOf(ctx), id)
 	if err != nil {
@@ -70,13 +71,13 @@ func putHook(t *sqldb.Tx, task int64, h mapping.Hook) (mapping.Hook, error) {
 	return h, err
 }
 
-// countTaskHooks sets the number of hooks in the row of their task.
+// countTaskHooks updates the number of hooks in their task's row.
 func countTaskHooks(t *sqldb.Tx, task int64) (n int, err error) {
 	err = t.Get(`UPDATE tasks SET hooks = (SELECT count(*) FROM hooks WHERE task = $1) WHERE id = $1 RETURNING hooks`, sqldb.In{task}, sqldb.Out{&n})
 	return n, err
 }
 
-// Hooks returns the hooks of a task in the order of their ids, without their secrets.
+// Hooks returns the hooks of a task sorted by id, without their secrets.
 func (s *Tasks) Hooks(ctx context.Context, taskID string) (list []mapping.Hook, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		task, err := taskKey(t, tables.ScopeOf(ctx), taskID)
@@ -120,7 +121,7 @@ func readHooks(t *sqldb.Tx, task int64) (list []mapping.Hook, err error) {
 	return list, err
 }
 
-// DeleteHook removes a hook, if it is there, and what it is still to be told.
+// DeleteHook removes a hook, if it exists, and its pending deliveries.
 func (s *Tasks) DeleteHook(ctx context.Context, taskID, id string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		task, err := s.lockedTask(ctx, t, taskID)
@@ -138,16 +139,16 @@ func (s *Tasks) DeleteHook(ctx context.Context, taskID, id string) error {
 	})
 }
 
-// statusChange is a change of a task's status by one of its runs, in the transaction of the event that it follows from.
+// statusChange is a change of a task's status by one of its runs, in the transaction of the event that causes it.
 type statusChange struct {
 	at     runKey
 	runID  string
 	status mapping.TaskStatus
-	write  WriteHook // nil: no hook is told
+	write  WriteHook // nil means that no hook is notified
 }
 
-// changeTaskStatus notes a new status, and writes what the task's hooks are told about it. Only the newest run of a task
-// changes its status; one that is to wait for an earlier run does not.
+// changeTaskStatus sets a new status and writes the notifications of the task's hooks. Only the task's newest run
+// changes its status. A run that waits for an earlier one does not change it to submitted.
 func (b *base) changeTaskStatus(t *sqldb.Tx, c statusChange) error {
 	var task int64
 	var hooks int
@@ -161,7 +162,7 @@ func (b *base) changeTaskStatus(t *sqldb.Tx, c statusChange) error {
 	return b.fireHooks(t, c, task, id)
 }
 
-// fireHooks writes the rows of the outbox for the hooks that a status fires.
+// fireHooks adds rows to the outbox for the hooks that fire at the new status.
 func (b *base) fireHooks(t *sqldb.Tx, c statusChange, task int64, taskID string) error {
 	list, err := readHooks(t, task)
 	if err != nil || c.write == nil {
@@ -183,7 +184,7 @@ func (b *base) fireHooks(t *sqldb.Tx, c statusChange, task int64, taskID string)
 	return nil
 }
 
-// restoreTaskStatus gives a task the status of its newest run that is left, after a newer one was deleted.
+// restoreTaskStatus sets a task's status to that of its newest remaining run, after a newer one was deleted.
 func restoreTaskStatus(t *sqldb.Tx, deleted *runRow) error {
 	return t.Put(`UPDATE tasks SET status_us = $3, status = coalesce((SELECT CASE r.status WHEN 'pending' THEN 'submitted' WHEN 'running' THEN 'working' WHEN 'success' THEN 'done'
  WHEN 'interrupted' THEN CASE r.cancel_reason WHEN '' THEN 'asking' ELSE 'cancelled' END ELSE 'failed' END

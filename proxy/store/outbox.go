@@ -23,10 +23,10 @@ type Webhook struct {
 	status     mapping.TaskStatus
 }
 
-// Delivery is a row of the outbox: what the webhook of a run, or a hook of its task, is told.
+// Delivery is a row of the outbox: the notification of a run's webhook or of a hook of its task.
 type Delivery struct {
-	// ID is the same at every attempt: uuid5(run id, "webhook"), and with the names of hook and status for a hook. A run
-	// has one end, and changes its task's status to each at most once.
+	// ID is the same for every attempt: uuid5(run id, "webhook"); for a hook the name also includes hook and status. It
+	// is unique because a run has one end and sets each status of its task at most once.
 	ID            string
 	Tenant, RunID string
 	Hook          string // id of the hook; "": the webhook of the run
@@ -111,10 +111,10 @@ func (s *Outbox) takeBack(t *sqldb.Tx) error {
 	return t.Put(`UPDATE outbox SET due_us = $2 WHERE done_us = 0 AND due_us > $1`, t.Now+LongestDeliveryWait.Microseconds(), t.Now)
 }
 
-// noEarlier leaves out what a hook is told after something else that is still to be delivered.
+// noEarlier excludes deliveries to a hook that has an earlier one pending.
 const noEarlier = ` AND (o.hook = '' OR NOT EXISTS (SELECT 1 FROM outbox e WHERE e.task_id = o.task_id AND e.hook = o.hook AND e.hook <> '' AND e.tenant = o.tenant AND e.done_us = 0 AND e.id < o.id))`
 
-// dueDeliveries looks without the writer. ahead reports whether there is something for takeBack.
+// dueDeliveries reads without occupying the writer. ahead reports whether takeBack has something to do.
 func (s *Outbox) dueDeliveries(ctx context.Context, limit int, accept func(tenant, url string) bool) (keys []int64, wait time.Duration, ahead bool, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		keys, wait = nil, 0

@@ -116,7 +116,7 @@ func (s *Runs) MakeDue(ctx context.Context, runID string) error {
 	})
 }
 
-// busyWith refuses the new run because of r, which holds the thread.
+// busyWith returns the error for a new run on a thread that is occupied by r.
 func (x *createRunTx) busyWith(r mapping.Run) error {
 	by := mapping.Busy{ThreadID: x.thread.ID, RunID: r.ID}
 	if r.Status == mapping.RunPending && r.Multitask != mapping.StrategyRollback && sqldb.Micros(r.RunAfter) > x.Now {

@@ -17,18 +17,18 @@ type CreateRun struct {
 	Run                              mapping.Run
 	Thread                           *mapping.Thread // created if missing; if nil, the thread must exist (NotFound)
 	MustNotExist                     bool            // Thread must be new (stateless runs)
-	ThreadMeta                       json.RawMessage // merged into the thread's metadata (graph_id, assistant_id) where those keys are missing
-	ThreadDefaults, ThreadConfig     json.RawMessage // what the assistant and the request add to the thread's config if it is not busy: rule.ThreadConfig
-	Task                             *mapping.Task   // a new lineage; nil: Run.TaskID exists
+	ThreadMeta                       json.RawMessage // merged into the thread's metadata (graph_id, assistant_id) if the keys are missing
+	ThreadDefaults, ThreadConfig     json.RawMessage // added to the thread's config by the assistant and the request if the thread is not busy: rule.ThreadConfig
+	Task                             *mapping.Task   // a new task; if nil, Run.TaskID exists
 	Events                           []mapping.Event // started (+ input): appended at once if the run is claimed
-	Root                             *mapping.Event  // before the input of a run that starts from nothing; nil: none
-	Answers                          Answers         // what the run answers, if it does
-	Newest                           *string         // the run that must still be the newest of its task, "" for none; else Conflict CodeTaskMoved. nil: any
+	Root                             *mapping.Event  // before the input of a run that starts from an empty state; nil means none
+	Answers                          Answers         // what the run answers, if anything
+	Newest                           *string         // the run that must still be the newest of its task ("" means none), or else Conflict CodeTaskMoved; nil means any
 	NewestActive                     bool            // that run must also still be active
 	Hooks                            []mapping.Hook  // added to the task
-	WriteHook                        WriteHook       // what hooks are told about the task's status; nil: nothing
-	Claim                            bool            // run it here if its thread is free now
-	Queue                            QueueLimits     // for it to wait in; Limited queue_full where there is none
+	WriteHook                        WriteHook       // returns notifications of the task's status; nil means none
+	Claim                            bool            // execute it here if its thread is free
+	Queue                            QueueLimits     // limits for a run that must wait; Limited queue_full if exceeded
 	IdempotencyKey, IdempotencyRoute string
 	IdempotencySum                   []byte // of the request body; a different sum with the same key is Invalid
 }
@@ -203,7 +203,7 @@ func (x *createRunTx) lineage() (err error) {
 	return err
 }
 
-// taskStatus changes the status of the run's task. A new task was made with it.
+// taskStatus updates the status of the run's task. A new task already has it, so only its hooks are notified.
 func (x *createRunTx) taskStatus() error {
 	c := statusChange{runKey{Run: x.run, Thread: x.thread.key}, x.made.Run.ID, mapping.TaskSubmitted, x.n.WriteHook}
 	if x.claimed {
@@ -218,8 +218,8 @@ func (x *createRunTx) taskStatus() error {
 	return nil
 }
 
-// answers refuses an answer to what was answered, or dropped, since it was looked at. A run that is stopped for this
-// one has answered nothing.
+// answers refuses an answer if its questions have been answered or dropped since the request was planned. A run that is
+// stopped for this one has answered nothing.
 func (x *createRunTx) answers() error {
 	a := x.n.Answers
 	if a.Run == "" {

@@ -55,7 +55,7 @@ func (s *Sender) attempt(ctx context.Context, d store.Delivery) {
 	}
 }
 
-// tellOf writes a finished delivery to the audit log.
+// tellOf records a finished delivery in the audit log.
 func tellOf(ctx context.Context, d store.Delivery, v verdict) {
 	ctx, done := mapping.BeginAudited(mapping.WithPrincipal(ctx, mapping.Principal{Tenant: d.Tenant}), "webhook")
 	mapping.SetAuditVerb(ctx, mapping.Notified)

@@ -36,7 +36,7 @@ func CheckTarget(raw string, cfg config.Webhooks) error {
 	return nil
 }
 
-// CheckHook refuses a hook whose URL CheckTarget refuses, or whose secrets no header can have.
+// CheckHook refuses a hook if CheckTarget refuses its URL or if a secret cannot be part of a header.
 func CheckHook(h mapping.Hook, cfg config.Webhooks) error {
 	if err := CheckTarget(h.URL, cfg); err != nil {
 		return err

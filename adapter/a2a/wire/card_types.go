@@ -102,7 +102,7 @@ type HTTPAuthSecurityScheme struct {
 	BearerFormat string `json:"bearerFormat,omitzero"`
 }
 
-// OAuth2SecurityScheme is OAuth 2.0. Its flows are carried: the bridge logs in nowhere.
+// OAuth2SecurityScheme is OAuth 2.0. Its flows are only passed on: the bridge does not log in anywhere.
 type OAuth2SecurityScheme struct {
 	Description       string `json:"description,omitzero"`
 	Flows             Object `json:"flows"`

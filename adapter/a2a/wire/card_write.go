@@ -45,8 +45,8 @@ type legacyCard struct {
 	Skills             []legacySkill             `json:"skills"`
 }
 
-// legacyMembers returns what 0.3 clients read to find the agent. If no interface is of 0.3, all are named, since 0.3
-// requires a URL.
+// legacyMembers returns the members by which 0.3 clients find the agent. If no interface is of 0.3, it lists all, since
+// 0.3 requires a URL.
 func (c *AgentCard) legacyMembers() legacyMembers {
 	m := legacyMembers{ProtocolVersion: legacyProtocolVersion, ExtendedCard: c.Capabilities.ExtendedAgentCard, Security: legacySecurity(c.SecurityRequirements)}
 	var found []legacyInterface

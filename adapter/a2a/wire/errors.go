@@ -43,7 +43,7 @@ type errorKind struct {
 var errorKinds = map[Code]errorKind{
 	CodeParse:          {http.StatusBadRequest, "INVALID_ARGUMENT", ""},
 	CodeInvalidRequest: {http.StatusBadRequest, "INVALID_ARGUMENT", ""},
-	// Without a reason, NOT_FOUND would read as a task that is not there.
+	// With a reason, clients would take NOT_FOUND for a missing task.
 	CodeMethodNotFound:                 {http.StatusNotFound, "UNIMPLEMENTED", ""},
 	CodeInvalidParams:                  {http.StatusBadRequest, "INVALID_ARGUMENT", ""},
 	CodeInternal:                       {http.StatusInternalServerError, "INTERNAL", ""},
@@ -215,8 +215,8 @@ func appendError(dst []byte, value any) []byte {
 	return append(dst, b...)
 }
 
-// HTTPError reads the body of an answer over HTTP+JSON that is not a success. Bodies that are no A2A error, such as a
-// proxy's page, become an Error without a message of theirs.
+// HTTPError reads the body of an HTTP+JSON response that is not a success. A body that is not an A2A error, such as a
+// proxy's page, becomes an Error without a message from the peer.
 func (r *Reader) HTTPError(status int, body []byte) *Error {
 	if e := r.errorIn(body, status); e != nil {
 		e.Status = status
@@ -290,7 +290,7 @@ func (r *Reader) readError(raw []byte, status int) *Error {
 	return e
 }
 
-// readDetails takes what it knows from Details, a list or one object, and returns the reason of this protocol's
+// readDetails reads the known objects in Details, a list or one object, and returns the reason of this protocol's
 // ErrorInfo.
 func (e *Error) readDetails() (reason string) {
 	list := rawjson.ElementsOf(e.Details)
@@ -330,8 +330,8 @@ func codeOfReason(reason string) Code {
 	return 0
 }
 
-// codeOfStatus guesses a code if an agent gives none. A status of 404 is a task that is not there if the agent's words
-// confirm that, else a route that is not there.
+// codeOfStatus guesses a code if an agent gives none. Status 404 means a missing task if the agent's status word
+// confirms that, and otherwise a missing route.
 func codeOfStatus(status int, word string) Code {
 	switch word {
 	case "NOT_FOUND":

@@ -12,7 +12,7 @@ import (
 // legacyPrefix begins the HTTP+JSON paths of 0.3.
 const legacyPrefix = "/v1"
 
-// Target is what the method and path of an HTTP+JSON request mean.
+// Target is the meaning of the method and path of an HTTP+JSON request.
 type Target struct {
 	Method   Method
 	Version  Version // V1 or V03HTTP
@@ -95,7 +95,7 @@ func (t *Target) match(segments []string) map[string]Method {
 	return map[string]Method{http.MethodGet: MethodGetPushConfig, http.MethodDelete: MethodDeletePushConfig}
 }
 
-// unescape decodes a segment; false if it is empty or badly escaped.
+// unescape decodes a segment. It returns false if the segment is empty or badly escaped.
 func unescape(segment string, into *string) bool {
 	s, err := url.PathUnescape(segment)
 	if err != nil || s == "" {

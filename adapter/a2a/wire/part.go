@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// PartKind is which content a part has.
+// PartKind is the kind of a part's content.
 type PartKind int
 
 const (
@@ -41,8 +41,8 @@ func TextPart(text string) Part { return Part{Kind: PartText, Text: text} }
 // DataPart returns a part with a JSON value.
 func DataPart(value json.RawMessage) Part { return Part{Kind: PartData, Data: value} }
 
-// wrappedData marks, in a part's metadata, a value that 0.3 cannot carry as data and that stands in {"value": …}. Both
-// official SDKs, @a2a-js/sdk and a2a-go, write and remove this mark.
+// wrappedData marks, in a part's metadata, a value that 0.3 cannot carry as data and that is wrapped in {"value": …}.
+// Both official SDKs, @a2a-js/sdk and a2a-go, write and remove this mark.
 const wrappedData = "data_part_compat"
 
 // readPart is a part of any version.
@@ -69,8 +69,8 @@ type readFile struct {
 	FileWithURI   *string `json:"fileWithUri"`
 }
 
-// part converts what was read from a document of version v. A part with none or several contents is refused. If lenient
-// is set, the one that kind names counts, else the first, and a part without content is returned with a Kind of 0.
+// part converts a part of a document of version v. It refuses a part with no or several contents. If lenient is set, it
+// takes the content that kind names, or else the first, and returns a part without content with a Kind of 0.
 func (x *readPart) part(v Version, lenient bool) (Part, error) {
 	p := Part{Filename: x.Filename, MediaType: x.MediaType, Metadata: x.Metadata}
 	if p.MediaType == "" {

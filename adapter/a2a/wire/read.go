@@ -92,8 +92,8 @@ func (r *Reader) decode(v Version, raw []byte, into any) error {
 	return nil
 }
 
-// mayBeNull reports whether null is a document of a type: the answer to a deletion in 0.3, and an empty list of servers
-// that have no empty lists.
+// mayBeNull reports whether null is a document of a type: the answer to a deletion in 0.3, and an empty list from some
+// servers.
 func mayBeNull(into any) bool {
 	switch into.(type) {
 	case *Empty, *ListTaskPushNotificationConfigsResponse:
@@ -131,7 +131,7 @@ func (r *Reader) code() Code {
 	return CodeInvalidParams
 }
 
-// refuse words an error of the decoder. It does not keep err, whose text may have the value that caused it.
+// refuse converts an error of the decoder. It does not keep err, whose text may contain the value that caused it.
 func (r *Reader) refuse(err error) *Error {
 	e := &Error{Code: r.code(), Message: "The JSON is not valid."}
 	var own *Error
@@ -678,7 +678,7 @@ func readAuthentication(dec *jsontext.Decoder, a *AuthenticationInfo) error {
 	return nil
 }
 
-// readConfigName reads which configuration is meant: {taskId, id}, and {id, pushNotificationConfigId} in 0.3.
+// readConfigName reads the ids of a configuration: {taskId, id}, and {id, pushNotificationConfigId} in 0.3.
 func readConfigName(dec *jsontext.Decoder, v Version, tenant, task, id *string) error {
 	var x struct {
 		Tenant   string `json:"tenant"`

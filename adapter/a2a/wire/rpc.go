@@ -128,9 +128,9 @@ func appendHead(dst []byte, id ID) []byte {
 	return append(dst, orNull(json.RawMessage(id))...)
 }
 
-// Response returns the result of a JSON-RPC answer as it came. If an answer has no result, the result is null:
-// a2a-go answers deletions so. An error is an *Error: the agent's own, or one of
-// CodeInvalidAgentResponse if the answer is no JSON-RPC. The id is not compared.
+// Response returns the result of a JSON-RPC answer as it came. It returns null for an answer without a result, which
+// a2a-go sends for deletions. An error is an *Error: the agent's own, or one of CodeInvalidAgentResponse if the answer
+// is not JSON-RPC. The id is not compared.
 func (r *Reader) Response(raw []byte) (json.RawMessage, error) {
 	if err := r.check(raw); err != nil {
 		return nil, err

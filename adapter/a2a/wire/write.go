@@ -280,7 +280,7 @@ type legacyConfigName struct {
 	ConfigID string `json:"pushNotificationConfigId,omitzero"`
 }
 
-// settings returns the configuration for 0.3, which must say blocking: its default is the opposite of 1.0's.
+// settings returns the configuration for 0.3, which must set blocking: its default is the opposite of 1.0's.
 func (s *SendMessageRequest) settings() *SendMessageConfiguration {
 	if s.Configuration == nil {
 		return &SendMessageConfiguration{}

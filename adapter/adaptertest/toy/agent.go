@@ -12,9 +12,9 @@ import (
 // before.
 type Agent struct {
 	Says []string
-	Asks string // a question that it asks in the place of its answer to the first words of a talk; "": none
-	Ends string // how its answers end; "": well
-	Mute bool   // it takes words and does not answer
+	Asks string // asked in response to the first words of a talk; default: no question
+	Ends string // the end of its responses; default: success
+	Mute bool   // it accepts words and does not respond
 
 	mu    sync.Mutex
 	seen  map[string]bool
@@ -22,7 +22,7 @@ type Agent struct {
 	work  int
 }
 
-// Talks returns what was said in each talk, by its name.
+// Talks returns the words received in each talk, by its name.
 func (a *Agent) Talks() map[string][]string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -98,7 +98,7 @@ func (a *Agent) heard(talk, said string) {
 	a.talks[talk] = append(a.talks[talk], said)
 }
 
-// asks reports whether the words are the first of a talk of an agent that asks.
+// asks reports whether the agent asks a question and these are the first words of the talk.
 func (a *Agent) asks(talk, said string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -39,7 +39,7 @@ func detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 	return err == nil && strings.TrimSpace(string(ans.Body)) == "toy", err
 }
 
-// Traits: a toy remembers its talks, whose values it does not show, and goes on by itself.
+// Traits: a toy remembers its talks but shows no values, and runs without a request for each step.
 func (b *backend) Traits() adapter.Traits {
 	return adapter.Traits{Exposes: mapping.ExposesHistory, Stepping: mapping.SteppingFree, Kind: "a toy", Capabilities: capabilities()}
 }

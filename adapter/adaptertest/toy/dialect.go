@@ -3,23 +3,23 @@
 // tests mount it. It sets every field of adapter.Dialect that a dialect with clients and agents needs; Dialect explains
 // why it omits the others.
 //
-// Its protocol has two routes. GET /toy answers "toy". POST /toy/say takes words as text. Headers say more:
+// Its protocol has two routes. GET /toy returns "toy". POST /toy/say accepts words as text, with these headers:
 //
-//   - Toy-Talk names the conversation that the words belong to, none a new one. Toy-Name is a name of the client's own
-//     in its place.
-//   - Toy-Once names the request: one that was made before is answered as before, and nothing is done again.
+//   - Toy-Talk names the conversation of the words. Without it a new one begins. Toy-Name is a name of the client's own
+//     to use instead.
+//   - Toy-Once names the request. A repeated request gets the same response, and nothing is done again.
 //   - Toy-Task names a task that has not ended, to which the words are added.
-//   - Toy-Hook is a URL that is told the end of the run: its talk, a blank and its status.
-//   - Toy-Notify adds a hook to the task and may be repeated: an id, a URL, a token and the statuses that the URL is
-//     told, between blanks.
+//   - Toy-Hook is a URL that receives the end of the run: its talk, a blank and its status.
+//   - Toy-Notify adds a hook to the task and may be repeated. It has an id, a URL, a token and the statuses to send,
+//     separated by blanks.
 //
-// The answer has the headers Toy-Talk and Toy-Task and a line for each output of the task as it is made, a JSON string
-// after "- ". Then comes a line ".", or "?" if the last output is a question, or a JSON string after "! " if it went
-// wrong. An agent asks with a JSON string after "? ".
+// The response has the headers Toy-Talk and Toy-Task and a line for each output of the task as it is made, a JSON
+// string after "- ". It ends with a line ".", with "?" if the last output is a question or, after a failure, with a
+// JSON string after "! ". An agent asks with a JSON string after "? ".
 //
-// A server of several toys also has routes for each of them. POST /toys/{agent}/say is /toy/say for that one. GET
-// /toys/{agent}/card answers its name, and needs no key. /toys/{agent}/hooks/{task} are the hooks of a task: GET answers
-// a line for each, POST adds one, written as Toy-Notify, and DELETE …/{hook} removes one.
+// A server with several toys has further routes for each of them. POST /toys/{agent}/say is /toy/say for one toy. GET
+// /toys/{agent}/card returns its name and needs no key. /toys/{agent}/hooks/{task} are the hooks of a task: GET returns
+// a line for each, POST adds one in the format of Toy-Notify, and DELETE …/{hook} removes one.
 package toy
 
 import (
@@ -73,7 +73,7 @@ func Dialect() adapter.Dialect {
 	}
 }
 
-// hook writes what a Toy-Hook is told of a run and a Toy-Notify of a task.
+// hook returns the request for a Toy-Hook of a run or a Toy-Notify of a task.
 func hook(n adapter.HookNotice) (adapter.HookPost, error) {
 	if n.Hook.ID == "" {
 		body, err := json.Marshal(n.Run.ThreadID + " " + string(n.Outcome.Status))

@@ -109,7 +109,7 @@ func (s *face) say(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, ".")
 }
 
-// readHook reads a line of Toy-Notify. The service refuses what is missing.
+// readHook reads a line of Toy-Notify. The service refuses a hook with missing parts.
 func readHook(line string) mapping.Hook {
 	words := append(strings.Fields(line), "", "", "")
 	h := mapping.Hook{ID: words[0], Flavour: flavour, URL: words[1], Token: words[2]}

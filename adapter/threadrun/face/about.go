@@ -30,7 +30,7 @@ func (s *server) getInfo(w http.ResponseWriter, _ *http.Request) error {
 //go:embed compatibility.json
 var compatibility []byte
 
-// getLimits serves the limits that apply to the caller and what is left of them.
+// getLimits serves the limits that apply to the caller and the remaining amounts.
 func (s *server) getLimits(w http.ResponseWriter, r *http.Request) error {
 	answer := struct {
 		Limits []adapter.Limit `json:"limits"`

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// cancelRun responds 204 if it has waited for the run's end, else 202.
+// cancelRun responds with 204 if it has waited for the run's end, and otherwise with 202.
 func (s *server) cancelRun(w http.ResponseWriter, r *http.Request) error {
 	waited, err := s.cancelRunOfPath(r)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// ownerOf reads the principal whose data is meant. An empty tenant counts as named, since keys may have none.
+// ownerOf reads the principal whose data is requested. An empty tenant counts as named, since keys may have none.
 func ownerOf(q *request.Query) adapter.OwnerRef {
 	who := adapter.OwnerRef{ID: q.Text("owner")}
 	if who.ID == "" {

@@ -42,7 +42,7 @@ func runRequestFields() []mapping.RequestField {
 	)
 }
 
-// foundLost are names for what a run may lose without a request field. No body has such members.
+// foundLost are names for losses of a run that have no request field. No body has such members.
 func foundLost() []mapping.RequestField {
 	const run = RequestForRun
 	return slices.Concat(

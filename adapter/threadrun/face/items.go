@@ -112,8 +112,8 @@ func (s *server) getItem(w http.ResponseWriter, r *http.Request) error {
 }
 
 // missingIsNull reports whether the response for a missing item is null, as LangGraph's servers send and their SDKs'
-// own tests expect. The Agent Protocol's document requires 404. Clients without a known flavour are told apart by the
-// namespace: LangGraph's SDKs send one parameter with dots.
+// own tests expect. The Agent Protocol's document requires 404. Clients without a known flavour are distinguished by
+// the namespace: LangGraph's SDKs send one parameter with dots.
 func missingIsNull(f mapping.Flavour, q *request.Query) bool {
 	return f == render.FlavourLangGraph || f == "" && len(q.Repeated("namespace")) == 1
 }

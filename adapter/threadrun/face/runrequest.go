@@ -176,8 +176,8 @@ func contextOf(o *request.Fields) json.RawMessage {
 	return raw
 }
 
-// Members of config.configurable by which LangGraph tells inner graphs that their parent was resumed. RemoteGraph sends
-// them if it is a node of a graph (langgraph, pregel/remote.py).
+// Members of config.configurable by which LangGraph marks calls of inner graphs whose parent was resumed. RemoteGraph
+// sends them if it is a node of a graph (langgraph, pregel/remote.py).
 const (
 	resumingKey  = "__pregel_resuming"
 	resumeMapKey = "__pregel_resume_map"

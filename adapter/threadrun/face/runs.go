@@ -256,7 +256,7 @@ func (s *server) explainRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if why.Reason == adapter.ReasonQuestion { // in the words of this face
+	if why.Reason == adapter.ReasonQuestion { // as this face names it
 		why.Message = "It has stopped to be answered: start a run with command.resume on its thread, or fetch its task's next step."
 	}
 	return replyJSON(w, why)

@@ -67,7 +67,7 @@ func (s *server) mount(r *mux.Router) {
 	})))
 }
 
-// noRoute refuses a request that no route takes: 405 if its path takes the allowed methods, else 404.
+// noRoute refuses a request without a matching route: with 405 if its path accepts other methods, otherwise with 404.
 func noRoute(w http.ResponseWriter, allowed []string) error {
 	if len(allowed) == 0 {
 		return mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "There is no such route. See /docs for those there are.")

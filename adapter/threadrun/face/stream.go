@@ -200,7 +200,7 @@ func (s *server) startRunView(w http.ResponseWriter, r *http.Request) (v *render
 	return v, q.cancel, nil
 }
 
-// namespaces returns those that a reader's query names, their parts joined by "|" as in the names of frames. "" is the
+// namespaces returns the namespaces in a reader's query, their parts joined by "|" as in the names of frames. "" is the
 // root. Source: streamNamespaces of the LangGraph SDK.
 func namespaces(r *http.Request) []string { return r.URL.Query()["namespace"] }
 

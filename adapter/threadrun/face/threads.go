@@ -317,8 +317,8 @@ func (s *server) writeThreads(a *answer, r *http.Request, list iter.Seq2[mapping
 	return nil
 }
 
-// writePickedThread writes the selected members of a thread. Messages, time to live and error are left out unless they
-// are selected.
+// writePickedThread writes the selected members of a thread. It omits messages, time to live and error unless they are
+// selected.
 func (s *server) writePickedThread(ctx context.Context, e *rawjson.Writer, t mapping.Thread, set selection.Set, wanted []selection.Extract) error {
 	var one rawjson.Writer
 	asked := func(part string) bool {

@@ -1,5 +1,5 @@
-// Package embeddingtest is an embeddings endpoint for tests, which knows what a few words mean. Nothing that is built
-// imports it.
+// Package embeddingtest is an embeddings endpoint for tests, which knows the meaning of a few words. Only tests import
+// it.
 package embeddingtest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"unicode"
 )
 
-// meanings are words of one meaning each; all other words mean themselves.
+// meanings are lists of words with the same meaning. Any other word has its own meaning.
 var meanings = [][]string{
 	{"cat", "kitten", "feline", "whiskers", "purrs"},
 	{"car", "truck", "engine", "drives"},
@@ -25,7 +25,8 @@ var meanings = [][]string{
 	{"rain", "storm", "weather"},
 }
 
-// Vector returns what a text means in dims numbers: a share for each meaning, and one by chance for each other word.
+// Vector returns the meaning of a text as dims numbers: a component for each meaning, and a pseudo-random one for each
+// other word.
 func Vector(text string, dims int) []float32 {
 	v := make([]float32, dims)
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
@@ -40,7 +41,7 @@ func Vector(text string, dims int) []float32 {
 		}
 		v[at] += weight
 	}
-	v[dims-1] += 0.1 // nothing means nothing at all
+	v[dims-1] += 0.1 // so that a text without words has no zero vector
 	return v
 }
 
@@ -50,7 +51,7 @@ func sum(word string) uint32 {
 	return h.Sum32()
 }
 
-// Request is what was asked of an Endpoint.
+// Request is a request to an Endpoint.
 type Request struct {
 	URI    string
 	Header http.Header
@@ -78,21 +79,21 @@ func Serve(t testing.TB, dims int) *Endpoint {
 	return e
 }
 
-// Refuse has f answer in the place of the endpoint where it reports true; nil: no more.
+// Refuse makes f respond instead of the endpoint if it returns true. nil ends that.
 func (e *Endpoint) Refuse(f func(w http.ResponseWriter, q Request) bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.refuse = f
 }
 
-// Asked returns the requests that were answered.
+// Asked returns the requests so far.
 func (e *Endpoint) Asked() []Request {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.asked)
 }
 
-// Count returns how many texts vectors were made of.
+// Count returns the number of texts that were converted to vectors.
 func (e *Endpoint) Count() (n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

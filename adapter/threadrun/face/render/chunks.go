@@ -6,12 +6,12 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// stop is the reason for which a message ends, in the words of OpenAI's API.
+// stop is the reason with which a message ends, as in OpenAI's API.
 const stop = "stop"
 
-// chunksOf is a whole message as the chunks of one: what LangGraph's servers stream, and clients add up by id.
-// CopilotKit's adapter takes a message of an agent for ended at an empty chunk with the reason "stop" only, and reads
-// the name and the arguments of a tool call from two chunks. Other messages are one chunk, as they are.
+// chunksOf splits a whole message into chunks like those that LangGraph's servers stream and clients join by id.
+// CopilotKit's adapter only considers an agent's message complete after an empty chunk with the reason "stop", and
+// reads the name and the arguments of a tool call from two chunks. Other messages are one unchanged chunk.
 func chunksOf(m json.RawMessage) []json.RawMessage {
 	if rawjson.GetText(m, "type") != "ai" {
 		return []json.RawMessage{m}
@@ -30,7 +30,7 @@ func chunksOf(m json.RawMessage) []json.RawMessage {
 	return append(list, chunk(id, `{"finish_reason":"`+stop+`"}`, nil))
 }
 
-// textChunk is the message without its tool calls.
+// textChunk returns the message without its tool calls.
 func textChunk(m json.RawMessage) json.RawMessage {
 	w := new(rawjson.Writer).Open('{')
 	_ = rawjson.EachMember(m, func(name rawjson.Quoted, value json.RawMessage) {
@@ -46,7 +46,7 @@ func textChunk(m json.RawMessage) json.RawMessage {
 	return w.Close('}').Bytes
 }
 
-// chunk is an empty chunk of a message, or one with a piece of a tool call.
+// chunk returns an empty chunk of a message, or one with a piece of a tool call.
 func chunk(id json.RawMessage, metadata string, piece func(w *rawjson.Writer)) json.RawMessage {
 	w := new(rawjson.Writer).Open('{').Key("content").Text("").Key("additional_kwargs").Literal("{}")
 	w.Key("response_metadata").Literal(metadata).Key("id").Raw(id, "null").Key("type").Text("AIMessageChunk")

@@ -11,10 +11,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// This file makes what frames hold. Those that tell of an agent's inner life (tasks, checkpoints, debug, events) are
-// made for task/step agents, which have none: the bridge is their graph of one node, run once per step.
+// This file creates the contents of frames. Frames about an agent's inner life (tasks, checkpoints, debug, events) are
+// created for task/step agents, which have none: the bridge presents them as a graph of one node, run once per step.
 
-// content is an event of a run as the frames of it tell it.
+// content is an event of a run in the form in which frames contain it.
 type content struct {
 	Ref adapter.RunRef // of the run
 	e   *state.Entry
@@ -27,7 +27,7 @@ func (c *content) point() mapping.Checkpoint {
 	return mapping.Checkpoint{}
 }
 
-// checkpoint is {values, metadata, next}.
+// checkpoint returns {values, metadata, next}.
 func (c *content) checkpoint() []byte {
 	var e rawjson.Writer
 	e.Open('{').Key("values").Raw(c.e.After.JSON(), "{}").Key("metadata")
@@ -53,10 +53,10 @@ func (c *content) checkpointMetadata(e *rawjson.Writer) {
 	e.Key("run_id").Text(c.e.RunID).Key("thread_id").Text(c.Ref.ThreadID).Key("parents").Literal("{}").Close('}')
 }
 
-// taskID is the id of the state task that ran: it stood in the checkpoint before this one.
+// taskID returns the id of the state task that ran: it was named in the checkpoint before this one.
 func (c *content) taskID() string { return mapping.StateTaskID(c.point().Parent) }
 
-// task is a task that starts: the state before it is its input.
+// task returns a task that starts: the state before it is its input.
 func (c *content) task() []byte {
 	var e rawjson.Writer
 	e.Open('{').Key("id").Text(c.taskID()).Key("name").Text(c.e.Head.Node)
@@ -65,7 +65,7 @@ func (c *content) task() []byte {
 	return e.Bytes
 }
 
-// taskResult is the same task when it is done.
+// taskResult returns the same task when it is done.
 func (c *content) taskResult() []byte {
 	var e rawjson.Writer
 	e.Open('{').Key("id").Text(c.taskID()).Key("name").Text(c.e.Head.Node).Key("error")
@@ -98,7 +98,7 @@ func (c *content) debugCheckpoint() []byte {
 	return c.debug("checkpoint", e.Bytes)
 }
 
-// chainEvent is a LangChain event of the run itself or of one step.
+// chainEvent returns a LangChain event of the run itself or of one step.
 func (c *content) chainEvent(event, name, key string, data json.RawMessage) []byte {
 	var e rawjson.Writer
 	e.Open('{').Key("event").Text(event).Key("name").Text(name).Key("run_id").Text(c.e.RunID)
@@ -119,8 +119,8 @@ func (c *content) data() []byte { return c.e.Data }
 
 func (c *content) values() []byte { return c.e.After.JSON() }
 
-// updates is {node: delta}. Data of several nodes that ran in one step is that object already; their names are joined
-// by "+".
+// updates returns {node: delta}. Data of several nodes that ran in one step already is that object; their names are
+// joined by "+".
 func (c *content) updates() []byte {
 	node := c.e.Head.Node
 	if strings.Contains(node, "+") && joinedKeys(c.e.Data) == node {

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// CursorOf reads where a reader wants to go on from (header Last-Event-ID of the HTML Standard): none means live, -1
-// and empty from the run's start, else an id that a frame carried.
+// CursorOf reads the position at which a reader wants to continue (header Last-Event-ID of the HTML Standard): the id
+// of a frame, -1 or "" for the run's start, or live if there is no header.
 func CursorOf(h http.Header) (adapter.Cursor, error) {
 	values, ok := h["Last-Event-Id"]
 	if !ok {
@@ -19,8 +19,8 @@ func CursorOf(h http.Header) (adapter.Cursor, error) {
 	return ParseCursor(values[0])
 }
 
-// ParseCursor reads `-1`, "", `<seq>` (everything of that event was seen) and `<seq>.<k>`. Whether the log has that
-// number is for the log to say.
+// ParseCursor reads `-1`, "", `<seq>` (the reader has all of that event) and `<seq>.<k>`. It does not check whether the
+// log has that number.
 func ParseCursor(s string) (adapter.Cursor, error) {
 	if s = strings.TrimSpace(s); s == "" || s == "-1" {
 		return adapter.Cursor{K: -1, Start: true}, nil
@@ -40,10 +40,10 @@ func ParseCursor(s string) (adapter.Cursor, error) {
 	return adapter.Cursor{Seq: seq, K: int(k)}, nil
 }
 
-// maxFrames is more than the frames that one event has. An update of a thousand messages has some thousands.
+// maxFrames is greater than the number of frames of any event. An update with a thousand messages has a few thousand.
 const maxFrames = 1 << 30
 
-// counter reads a number as frames carry it: digits, no leading zero.
+// counter reads a number as it appears in frames: digits without a leading zero.
 func counter(s string) (int64, bool) {
 	if s == "" || len(s) > 1 && s[0] == '0' || s[0] == '+' || s[0] == '-' {
 		return 0, false

@@ -1,4 +1,4 @@
-// Package render writes what clients of threads and runs read: the objects of answers, the frames of streams, and the
-// body of a webhook. The face calls it, and the dialect's table names WebhookBody. It reads no request and asks no
-// service.
+// Package render writes the responses to clients of threads and runs: objects, frames of streams, and the body of a
+// webhook. The face calls it, and the dialect's table names WebhookBody. It reads no request and calls no service.
+// Start reading at View (frames.go) and Thread (objects.go).
 package render

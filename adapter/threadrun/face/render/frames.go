@@ -13,11 +13,11 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// An event renders to a fixed set of frames, each in a slot of its own: a frame's id is `<seq>.<slot>`, the same for
-// every reader and on every replay, whatever modes a reader asked for. Slots are counted by kind of event, in the order
-// in which frames are sent. They are part of the wire: ids that clients hold must keep their meaning, so slots are
-// added, never renumbered. (Earlier versions made one frame of a step's message, and had the frames after it at
-// updateEventEnd … updateAskValues: a reader that comes back with such an id gets those frames once more.)
+// An event renders to a fixed set of frames, each in its own slot. A frame's id is `<seq>.<slot>`. It is the same for
+// every reader and on every replay, whatever modes the reader requested. Slots are counted by kind of event, in the
+// order in which frames are sent. They are part of the protocol: ids that clients hold must keep their meaning, so
+// slots are added but never renumbered. (Earlier versions created one frame for a step's message, with the frames after
+// it at updateEventEnd … updateAskValues. A reader that returns with such an id gets those frames again.)
 const (
 	startedMetadata = 0
 	startedEvent    = 1
@@ -46,7 +46,7 @@ const (
 	updateAsk        = 13
 	updateAskValues  = 14
 	updateMoreTuples = 64  // second and further chunks of the messages of one update; messages of inner graphs
-	updateBehind     = 128 // added to the slots after the messages that the bridge makes itself
+	updateBehind     = 128 // added to the slots after the messages that the bridge creates itself
 
 	askUpdates = 0
 	askValues  = 1
@@ -80,7 +80,7 @@ const (
 	modeTasks
 	modeCheckpoints
 	modeTools
-	// Always is of the frames that every reader gets: metadata and errors.
+	// Always marks frames that every reader gets: metadata and errors.
 	Always
 )
 
@@ -90,7 +90,7 @@ var modeOf = map[string]Modes{
 	"checkpoints": modeCheckpoints, "tools": modeTools,
 }
 
-// ModesOf reads names that were checked; none means values.
+// ModesOf converts names, which must be valid, to a set. Without names it is values.
 func ModesOf(names []string) Modes {
 	set := Always
 	for _, n := range names {
@@ -102,25 +102,26 @@ func ModesOf(names []string) Modes {
 	return set
 }
 
-// View is how one reader looks at one run. It does not hold the run, whose request may be long. Not for concurrent use.
+// View is one reader's view of one run. It does not hold the run, whose request may be large. Not safe for concurrent
+// use.
 type View struct {
 	content
 	Agent     string
-	Exposes   mapping.Exposure // of the agent: frames of the inner life of one without a state are made here
-	After     adapter.Cursor   // the reader has what comes up to here
+	Exposes   mapping.Exposure // of the agent: for an opaque one, frames of the inner life are created here
+	After     adapter.Cursor   // the reader has everything up to here
 	modes     Modes
 	subgraphs bool
-	within    map[string]bool // the namespaces that are wanted, their parts joined by "|"; nil: all
+	within    map[string]bool // the requested namespaces, with parts joined by "|"; nil: all
 	partials  *partials       // set with modeMessages
-	deep      bool            // the run has frames of inner graphs for their tokens alone (rule.InnerTokens)
-	inner     innerMessages   // set with modeTuple in such a run; nil: there is nothing to complete
-	events    bool            // frames of the mode events have tokens of inner graphs (rule.EventTokens)
+	deep      bool            // the run only has frames of inner graphs because of their tokens (rule.InnerTokens)
+	inner     innerMessages   // set with modeTuple in such a run; nil: nothing needs to be completed
+	events    bool            // frames of the mode events contain tokens of inner graphs (rule.EventTokens)
 
-	outline outline // in the place of emit; nil: none
+	outline outline // replaces emit; nil: none
 	emit    func(frame []byte)
 }
 
-// NewView returns a reader's view of a run: the frames of set, of what comes after a position.
+// NewView returns a reader's view of a run: the frames of set after a position.
 func NewView(run *mapping.Run, set Modes, after adapter.Cursor) *View {
 	v := &View{content: content{Ref: adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}}, Agent: run.Agent, modes: set, subgraphs: run.Options.Subgraphs, After: after}
 	if set&modeMessages != 0 {
@@ -133,8 +134,8 @@ func NewView(run *mapping.Run, set Modes, after adapter.Cursor) *View {
 	return v
 }
 
-// Within limits the reader to the frames of these namespaces, each without what is nested in it; "" is the root.
-// Without namespaces it gets all frames.
+// Within limits the reader to the frames of these namespaces, each without nested ones. "" is the root. Without
+// namespaces it gets all frames.
 func (v *View) Within(namespaces []string) {
 	if len(namespaces) == 0 {
 		return
@@ -145,13 +146,13 @@ func (v *View) Within(namespaces []string) {
 	}
 }
 
-// AsksForEvents reports whether the reader wants frames whose look depends on Exposes.
+// AsksForEvents reports whether the reader wants frames whose form depends on Exposes.
 func (v *View) AsksForEvents() bool { return v.modes&modeEvents != 0 }
 
-// AsksForTokens reports whether the reader has to be told the tokens before its first event.
+// AsksForTokens reports whether Recall must be called with the tokens before the reader's first event.
 func (v *View) AsksForTokens() bool { return v.partials != nil || v.inner != nil }
 
-// Recall takes in an event that came before the reader's first one, and may be a token. The reader gets no frame of it.
+// Recall processes an event before the reader's first one, which may be a token. The reader gets no frame of it.
 func (v *View) Recall(e *state.Entry) {
 	switch {
 	case e.Kind == mapping.KindDelta:
@@ -165,8 +166,8 @@ func (v *View) Recall(e *state.Entry) {
 	}
 }
 
-// Frames hands emit the frames of an event that this reader wants, in order. The bytes are shared between readers and
-// must not be changed.
+// Frames calls emit with each frame of an event that this reader wants, in order. The bytes are shared between readers
+// and must not be changed.
 func (v *View) Frames(e *state.Entry, emit func(frame []byte)) {
 	v.e, v.emit = e, emit
 	switch e.Kind {
@@ -191,8 +192,8 @@ func (v *View) Frames(e *state.Entry, emit func(frame []byte)) {
 	}
 }
 
-// frame sends the frame of one slot, unless the reader does not want it or has it already. The first reader's encoding
-// is kept for the others.
+// frame sends the frame of one slot, unless the reader does not want it or already has it. The first reader's encoding
+// is reused for the others.
 func (v *View) frame(slot int, mode Modes, name string, data func() []byte) {
 	if !v.wants(slot, mode) {
 		return
@@ -204,7 +205,7 @@ func (v *View) frame(slot int, mode Modes, name string, data func() []byte) {
 	v.emit(v.e.Encoded(slotKey(slot), func() []byte { return v.encode(slot, name, data) }))
 }
 
-// passing is frame for what is not worth keeping.
+// passing is frame without keeping the encoding.
 func (v *View) passing(slot int, mode Modes, name string, data func() []byte) {
 	if v.wants(slot, mode) {
 		v.emit(v.encode(slot, name, data))
@@ -217,7 +218,7 @@ func (v *View) wants(slot int, mode Modes) bool {
 	return v.modes&mode != 0 && !seen && shown && (mode == Always || v.inside())
 }
 
-// inside reports whether the reader wants what happens in the event's namespace.
+// inside reports whether the reader wants frames of the event's namespace.
 func (v *View) inside() bool { return v.within == nil || v.within[strings.Join(v.e.Head.NS, "|")] }
 
 func (v *View) encode(slot int, name string, data func() []byte) []byte {
@@ -231,7 +232,7 @@ func (v *View) id(slot int) string {
 	return strconv.FormatInt(v.e.Seq, 10) + "." + strconv.Itoa(slot)
 }
 
-// valuesFrame is frame with the state, which is not joined for it.
+// valuesFrame is frame for the state, which is not joined into one text.
 func (v *View) valuesFrame(slot int) {
 	if !v.wants(slot, modeValues) {
 		return
@@ -246,8 +247,8 @@ func (v *View) valuesFrame(slot int) {
 	v.emit(v.e.Encoded(slotKey(slot), encode))
 }
 
-// nameWithin is how a nested graph's frames are called: mode|outer|inner. Those of the mode messages keep their name:
-// servers tell messages by id alone, and clients look for these names as they are.
+// nameWithin returns the name of a nested graph's frames: mode|outer|inner. Frames of the mode messages keep their
+// name: servers distinguish messages only by id, and clients look for the plain names.
 func nameWithin(name string, ns []string) string {
 	if len(ns) == 0 || strings.HasPrefix(name, "messages/") {
 		return name
@@ -255,7 +256,7 @@ func nameWithin(name string, ns []string) string {
 	return name + "|" + strings.Join(ns, "|")
 }
 
-// slotKeys saves an allocation per frame.
+// slotKeys saves one allocation per frame.
 var slotKeys = func() (keys [updateBehind + 16]string) {
 	for i := range keys {
 		keys[i] = "threadrun/" + strconv.Itoa(i)
@@ -270,7 +271,8 @@ func slotKey(slot int) string {
 	return "threadrun/" + strconv.Itoa(slot)
 }
 
-// started: what begins a run begins its stream; a further attempt of a run that failed is not a second beginning.
+// started handles the first event of a run, which begins its stream. A further attempt of a failed run does not begin
+// it again.
 func (v *View) started() {
 	if v.e.Head.Attempt > 1 {
 		return
@@ -285,15 +287,15 @@ func (v *View) started() {
 	}
 }
 
-// input: the bridge merged a run's input itself, which it does in front of task/step agents only.
+// input handles a run's input that the bridge merged itself, which it only does for opaque agents.
 func (v *View) input() {
 	v.frame(inputCheckpoint, modeCheckpoints, "checkpoints", v.checkpoint)
 	v.frame(inputDebug, modeDebug, "debug", v.debugCheckpoint)
 	v.valuesFrame(inputValues)
 }
 
-// update: one node's output. An agent with a state of its own tells messages and values in events of their own; for one
-// without, they are made here.
+// update handles one node's output. For an opaque agent the frames of messages and values are created here. An agent
+// that reports its state has separate events for them.
 func (v *View) update() {
 	if !v.e.Head.Reduce {
 		v.frame(updateUpdates, modeUpdates, "updates", v.updates)
@@ -309,7 +311,7 @@ func (v *View) update() {
 	v.askWithin()
 }
 
-// behind is the slot of a frame that follows the messages of an update.
+// behind returns the slot of a frame that follows the messages of an update.
 func (v *View) behind(slot int) int {
 	if v.e.Head.Reduce {
 		return slot + updateBehind
@@ -317,7 +319,8 @@ func (v *View) behind(slot int) int {
 	return slot
 }
 
-// custom: a graph wrote something. Servers have what an inner graph writes at the root for readers without subgraphs.
+// custom handles output written by a graph. Like servers do, it sends output of an inner graph at the root to readers
+// without subgraphs.
 func (v *View) custom() {
 	if v.subgraphs || len(v.e.Head.NS) == 0 {
 		v.frame(chunkFrame, modeCustom, "custom", v.data)
@@ -342,7 +345,7 @@ func (v *View) afterUpdate() {
 	v.valuesFrame(v.behind(updateValues))
 }
 
-// askWithin: an update that asks renders its question after itself.
+// askWithin renders the question of an update after the update itself.
 func (v *View) askWithin() {
 	if len(v.e.Head.Interrupts) > 0 {
 		v.interrupt(v.behind(updateAsk), v.behind(updateAskValues))
@@ -355,8 +358,9 @@ func (v *View) interrupt(updates, values int) {
 	v.frame(values, modeValues, "values", ask)
 }
 
-// chunk passes an upstream frame on. messages/* are made from the tokens here, for every reader alike; the agent's own
-// would double the text. A frame whose name is no mode comes to every reader, as from the agent's server.
+// chunk passes on an upstream frame. messages/* are created from the tokens here, in the same way for every reader; the
+// agent's own frames would double the text. A frame whose name is not a mode is sent to every reader, as by the agent's
+// server.
 func (v *View) chunk() {
 	name := v.e.Head.Name
 	base, _, _ := strings.Cut(name, "/")
@@ -372,7 +376,7 @@ func (v *View) chunk() {
 	}
 }
 
-// state: a thread/run agent told its state.
+// state handles a state reported by a thread/run agent.
 func (v *View) state() {
 	switch v.e.Head.Name {
 	case "checkpoints":

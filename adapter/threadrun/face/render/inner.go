@@ -9,15 +9,15 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// In the mode messages-tuple a reader without subgraphs gets the messages of inner graphs whole, with the output of the
-// node that they are within. A server whose frames of inner graphs are asked for, to have their tokens in the mode
-// messages, sends those tokens in place of the whole messages. So the whole ones are made here.
+// In the mode messages-tuple, a reader without subgraphs gets whole messages of inner graphs, with the output of the
+// node around them. If a server is asked for the frames of inner graphs, because their tokens are needed in the mode
+// messages, it sends those tokens instead of the whole messages. The whole messages are then created here.
 
-// innerMessages are the messages that inner graphs have streamed, by id, with the metadata of their first chunks; nil
-// for those that the reader has.
+// innerMessages are the messages that inner graphs have streamed, by id, with the metadata of their first chunks. Those
+// that the reader already has are nil.
 type innerMessages map[string]json.RawMessage
 
-// add notes the message of a token.
+// add records the message of a token.
 func (m innerMessages) add(e *state.Entry) {
 	if m == nil {
 		return
@@ -32,7 +32,7 @@ func (m innerMessages) add(e *state.Entry) {
 	}
 }
 
-// innerMessages sends the messages of an output that inner graphs have streamed.
+// innerMessages sends those messages of an output that inner graphs have streamed.
 func (v *View) innerMessages() {
 	if v.inner == nil || len(v.e.Head.NS) > 0 {
 		return
@@ -55,7 +55,7 @@ func (v *View) innerMessages() {
 	}
 }
 
-// outerMetadata is the metadata of a message that a node has put out, made of that of a chunk from within the node.
+// outerMetadata returns the metadata of a node's message, based on that of a chunk from within the node.
 func outerMetadata(inner json.RawMessage, node string) json.RawMessage {
 	set := []rawjson.Member{{Name: "langgraph_node", Value: rawjson.Quote(node)}, {Name: "langgraph_step"}, {Name: "langgraph_path"}, {Name: "langgraph_triggers"}}
 	for _, name := range []string{"langgraph_checkpoint_ns", "checkpoint_ns"} {

@@ -10,11 +10,11 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// This file makes the frames of messages: `messages` with [chunk, metadata] in the mode messages-tuple;
-// messages/metadata, messages/partial and messages/complete in the mode messages. Clients concatenate the chunks of one
-// id, so a text goes out once: as tokens, or whole, never both.
+// This file creates the frames of messages: `messages` with [chunk, metadata] in the mode messages-tuple;
+// messages/metadata, messages/partial and messages/complete in the mode messages. Clients concatenate chunks with the
+// same id, so a text is sent once: as tokens or whole, never both.
 
-// delta is a token of a thread/run agent.
+// delta handles a token of a thread/run agent.
 func (v *View) delta() {
 	v.inner.add(v.e)
 	if v.partials != nil {
@@ -35,12 +35,12 @@ func (v *View) deltaPartials(id string, first bool) {
 	v.partial(deltaPartial, id)
 }
 
-// hasInnerToken reports whether the reader looks for the token of an inner graph in an event.
+// hasInnerToken reports whether the reader needs the token of an inner graph from an event.
 func (v *View) hasInnerToken(e *state.Entry) bool {
 	return v.events && v.partials != nil && e.Kind == mapping.KindChunk && e.Head.Name == "events"
 }
 
-// innerToken is a token of an inner graph of a thread/run agent, which its frame of the mode events has.
+// innerToken handles a token of an inner graph of a thread/run agent, from its frame of the mode events.
 func (v *View) innerToken() {
 	if !v.hasInnerToken(v.e) {
 		return
@@ -56,9 +56,9 @@ func (v *View) innerToken() {
 	v.partial(chunkPartial, id)
 }
 
-// partial sends a message as far as it has come.
+// partial sends a message with the tokens so far.
 func (v *View) partial(slot int, id string) {
-	// Each holds the whole text so far: keeping them would take the square of the text's length.
+	// Each frame holds the whole text so far: keeping all would take memory quadratic in the text's length.
 	v.passing(slot, modeMessages, "messages/partial", func() []byte {
 		var e rawjson.Writer
 		e.Open('[').Raw(v.partials.message(id), "null").Close(']')
@@ -66,7 +66,7 @@ func (v *View) partial(slot int, id string) {
 	})
 }
 
-// splitDelta takes [chunk, metadata] apart.
+// splitDelta splits [chunk, metadata].
 func splitDelta(data json.RawMessage) (chunk, metadata json.RawMessage) {
 	list := rawjson.ElementsOf(data)
 	if len(list) > 0 {
@@ -78,14 +78,14 @@ func splitDelta(data json.RawMessage) (chunk, metadata json.RawMessage) {
 	return chunk, metadata
 }
 
-// metadataObject is {id: {metadata}}.
+// metadataObject returns {id: {metadata}}.
 func metadataObject(id string, metadata json.RawMessage) []byte {
 	var e rawjson.Writer
 	e.Open('{').Name(id).Open('{').Key("metadata").Raw(metadata, "{}").Close('}').Close('}')
 	return e.Bytes
 }
 
-// updateMessages sends the messages of a step whole. The human message of a run is in values only.
+// updateMessages sends the messages of a step whole. The human message of a run only appears in values.
 func (v *View) updateMessages() {
 	if v.modes&(modeMessages|modeTuple) == 0 {
 		return
@@ -131,7 +131,7 @@ func listOf(messages []json.RawMessage) []byte {
 	return e.Bytes
 }
 
-// spoken are the messages of a delta that are not a person's.
+// spoken returns the messages of a delta that are not a person's.
 func spoken(delta json.RawMessage) []json.RawMessage {
 	var out []json.RawMessage
 	for _, m := range rawjson.ElementsOf(rawjson.Get(delta, "messages")) {
@@ -144,7 +144,7 @@ func spoken(delta json.RawMessage) []json.RawMessage {
 
 func messageID(m json.RawMessage) string { return rawjson.GetText(m, "id") }
 
-// stateMessages completes the messages that a thread/run agent's state has anew.
+// stateMessages completes the new messages in the state of a thread/run agent.
 func (v *View) stateMessages() {
 	if v.modes&modeMessages == 0 || v.e.Data == nil {
 		return
@@ -154,7 +154,7 @@ func (v *View) stateMessages() {
 	}
 }
 
-// newMessages are those after the common beginning of both states.
+// newMessages returns the messages after the common beginning of both states.
 func newMessages(before, after *state.Fold) []json.RawMessage {
 	old, now := before.Messages(), after.Messages()
 	n := 0

@@ -12,11 +12,11 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// This file writes the dialect's objects. Where the Agent Protocol and LangGraph Server differ in the same place, what
-// is written is the union of both: either client finds its keys and ignores the rest. No key of an Agent Protocol
-// object is null, since its schemas allow that nowhere.
+// This file writes the dialect's objects. If the Agent Protocol and LangGraph Server differ in the same place, it
+// writes the union of both: clients of either find their keys and ignore the rest. No key of an Agent Protocol object
+// is null, because its schemas do not allow that anywhere.
 
-// The flavours of the dialect, as runs keep them.
+// The flavours of the dialect, as stored with runs.
 const (
 	FlavourLangGraph     mapping.Flavour = "langgraph"
 	FlavourAgentProtocol mapping.Flavour = "agentprotocol"
@@ -28,10 +28,10 @@ const (
 	TTLKeepLatest = "keep_latest"
 )
 
-// TimeLayout is how the dialect writes times: UTC with milliseconds.
+// TimeLayout is the dialect's format of times: UTC with milliseconds.
 const TimeLayout = "2006-01-02T15:04:05.000Z"
 
-// RunStatus returns the status as a flavour knows it: the Agent Protocol has no "running" (schema RunStatus).
+// RunStatus returns the status for a flavour: the Agent Protocol has no "running" (schema RunStatus).
 func RunStatus(st mapping.RunStatus, ap bool) string {
 	if ap && st == mapping.RunRunning {
 		return string(mapping.RunPending)
@@ -39,7 +39,7 @@ func RunStatus(st mapping.RunStatus, ap bool) string {
 	return string(st)
 }
 
-// Run writes a run. ap: an Agent Protocol route answers.
+// Run writes a run. ap means that the response is to an Agent Protocol route.
 func Run(e *rawjson.Writer, run *mapping.Run, ap bool) {
 	e.Open('{')
 	runMembers(e, run, ap)
@@ -68,7 +68,7 @@ func runMembers(e *rawjson.Writer, run *mapping.Run, ap bool) {
 	}
 }
 
-// runMetadata counts the attempts of a run that was retried, under the name that LangGraph's servers have for it.
+// runMetadata adds the number of attempts of a retried run, under the name that LangGraph's servers use.
 func runMetadata(run *mapping.Run) json.RawMessage {
 	if run.Attempt <= 1 {
 		return run.Metadata
@@ -87,7 +87,7 @@ func strategyOf(run *mapping.Run) string {
 	return string(run.Multitask)
 }
 
-// requestMembers repeats what an Agent Protocol client asked for: its Run includes its RunCreate.
+// requestMembers repeats the request of an Agent Protocol client: its Run includes its RunCreate.
 func requestMembers(e *rawjson.Writer, kwargs json.RawMessage) {
 	_ = rawjson.EachMember(kwargs, func(name rawjson.Quoted, value json.RawMessage) {
 		switch name.Text() {
@@ -99,7 +99,7 @@ func requestMembers(e *rawjson.Writer, kwargs json.RawMessage) {
 	})
 }
 
-// timeToLive writes the ttl of a thread, in LangGraph Server's form.
+// timeToLive writes the ttl of a thread in LangGraph Server's form.
 func timeToLive(e *rawjson.Writer, t mapping.Thread) {
 	strategy := TTLDelete
 	if t.KeepLatest {
@@ -112,15 +112,15 @@ func timeToLive(e *rawjson.Writer, t mapping.Thread) {
 	e.Key("expires_at").Time(t.Expires, TimeLayout).Close('}')
 }
 
-// ThreadParts are the members of a thread that not every answer has.
+// ThreadParts are the members of a thread that not every response has.
 type ThreadParts struct {
-	// Messages at the top, in the Agent Protocol's form, beside those in values, where LangGraph clients look for them.
-	// A list of long threads is long enough with one copy.
+	// Messages adds messages at the top in the Agent Protocol's form. LangGraph clients look for them in values. A list
+	// of long threads should not contain both.
 	Messages bool
-	// TTL is told where a client asked for it, as LangGraph Server does (Get Thread: "Only present when ?include=ttl is
-	// passed").
+	// TTL adds the time to live. LangGraph Server only does that if a client requests it (Get Thread: "Only present
+	// when ?include=ttl is passed").
 	TTL bool
-	// Fault is why the last run failed, nil where it did not.
+	// Fault is the failure of the last run, or nil if it did not fail.
 	Fault *mapping.Fault
 }
 
@@ -149,7 +149,7 @@ func Thread(e *rawjson.Writer, t mapping.Thread, parts ThreadParts) error {
 	return nil
 }
 
-// stateTime is when the newest state was made, which its id says: not before the thread, whose state it became then.
+// stateTime returns the creation time of the newest state, from its id. It is not before that of the thread.
 func stateTime(t mapping.Thread) time.Time {
 	if made := rule.MessageTime(t.Head); made.After(t.CreatedAt) {
 		return made
@@ -202,7 +202,7 @@ func taskOf(i mapping.Interrupt, head string) string {
 	return mapping.StateTaskID(head)
 }
 
-// InterruptObject returns {"__interrupt__": [...]}: the data of an interrupt's frames, and the whole answer of a wait
+// InterruptObject returns {"__interrupt__": [...]}: the data of an interrupt's frames, and the whole response of a wait
 // that ended in a question.
 func InterruptObject(list []mapping.Interrupt) []byte {
 	var e rawjson.Writer
@@ -225,7 +225,7 @@ func State(e *rawjson.Writer, st adapter.ThreadState) {
 	e.Close('}')
 }
 
-// interruptsOf are the questions of a state's tasks, one list: the SDKs' type ThreadState has them beside the tasks.
+// interruptsOf returns the questions of a state's tasks as one list. The SDKs' type ThreadState has both.
 func interruptsOf(tasks json.RawMessage) []json.RawMessage {
 	list := []json.RawMessage{}
 	for _, task := range rawjson.ElementsOf(tasks) {
@@ -243,7 +243,7 @@ func checkpoint(e *rawjson.Writer, thread, id string) {
 	e.Key("checkpoint_id").Text(id).Key("checkpoint_map").Literal("null").Close('}')
 }
 
-// Assistant writes an agent as LangGraph shows it.
+// Assistant writes an agent in LangGraph's form.
 func Assistant(e *rawjson.Writer, a mapping.Assistant) {
 	e.Open('{').Key("assistant_id").Text(a.ID).Key("graph_id").Text(a.Graph)
 	e.Key("name").Text(a.Name).Key("description").OrNull(a.Description)
@@ -252,8 +252,7 @@ func Assistant(e *rawjson.Writer, a mapping.Assistant) {
 	e.Key("created_at").Time(a.CreatedAt, TimeLayout).Key("updated_at").Time(a.UpdatedAt, TimeLayout).Close('}')
 }
 
-// Agent writes an agent as the Agent Protocol shows it (schema Agent). Configured agents are known by their name,
-// others by their id.
+// Agent writes an agent in the Agent Protocol's form (schema Agent). Configured agents have their name as id.
 func Agent(e *rawjson.Writer, a mapping.Assistant) {
 	e.Open('{').Key("agent_id").Text(AgentID(a)).Key("name").Text(a.Name)
 	if a.Description != "" {
@@ -263,7 +262,7 @@ func Agent(e *rawjson.Writer, a mapping.Assistant) {
 	e.Key("capabilities").Literal(`{"ap.io.messages":true,"ap.io.streaming":true}`).Close('}')
 }
 
-// AgentID returns what the Agent Protocol calls an agent: configured ones by their name, others by their id.
+// AgentID returns the Agent Protocol's id of an agent: the name of a configured one, or else the id.
 func AgentID(a mapping.Assistant) string {
 	if a.Configured || a.ID == "" {
 		return a.Graph
@@ -271,7 +270,7 @@ func AgentID(a mapping.Assistant) string {
 	return a.ID
 }
 
-// Item writes an item of the store; score only where a search gave one.
+// Item writes an item of the store. It has a score only if a search gave it one.
 func Item(e *rawjson.Writer, it mapping.Item) {
 	e.Open('{').Key("namespace").Texts(it.Namespace).Key("key").Text(it.Key)
 	e.Key("value").Raw(it.Value, "{}")

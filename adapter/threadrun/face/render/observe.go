@@ -7,11 +7,11 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// observedModes are those whose frames an observer sees even where the run was not asked for them: they tell what
-// happened, and others tell the same once more.
+// observedModes are the modes whose frames an observer sees even if the run did not request them. The frames of other
+// modes repeat the same information.
 const observedModes = modeValues | modeUpdates | modeTuple | modeCustom | Always
 
-// outline is told of a frame in place of a reader: its bytes are made when data is called.
+// outline receives frames instead of a reader. The bytes of a frame are created when data is called.
 type outline func(slot int, mode Modes, name string, data func() []byte)
 
 // observer sees the frames of a run's stream.
@@ -40,10 +40,10 @@ func (o *observer) Observe(e *state.Entry) (seen []adapter.Frame) {
 	return seen
 }
 
-// Fork implements adapter.Observer. What its view knows besides the run is of one event only.
+// Fork implements adapter.Observer. The rest of the view's fields belong to a single event.
 func (o *observer) Fork() adapter.Observer {
 	v := *o.v
-	v.e, v.emit, v.outline = nil, nil, nil // they are of one event, and hold the state there
+	v.e, v.emit, v.outline = nil, nil, nil // they belong to one event and keep its state in memory
 	return &observer{&v, o.asked}
 }
 

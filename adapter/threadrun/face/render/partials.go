@@ -8,32 +8,32 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// partials keeps the messages of a run as far as their tokens have come. It depends on nothing but the run's delta
-// events, and its agent's frames of the mode events where they have tokens, from its start, in order, so every reader
-// has the same partials at the same event.
+// partials holds the messages of a run with the tokens so far. It depends only on the run's delta events from its
+// start, and on its agent's frames of the mode events if they have tokens. So every reader has the same partials at the
+// same event.
 type partials struct{ byID map[string]*partial }
 
-// partial is one message. Its text is kept apart, since it grows with every token; the other members are those of the
-// newest chunk that had them.
+// partial is one message. Its text is kept separately, because it grows with every token. The other members are those
+// of the newest chunk that had them.
 type partial struct {
 	text    strings.Builder
-	blocks  []json.RawMessage // content that came as blocks
+	blocks  []json.RawMessage // content that arrived as blocks
 	members []rawjson.Member
 	seq     int64 // of the newest event in it
-	inner   bool  // its tokens come in frames of the mode events
+	inner   bool  // its tokens arrive in frames of the mode events
 }
 
 func newPartials() *partials { return &partials{byID: map[string]*partial{}} }
 
-// add takes a delta event. first reports whether its message begins. The id is empty when the chunk has none: clients
-// drop such chunks. An event that is in already is not added again.
+// add processes a delta event. first reports whether its message begins. id is "" if the chunk has none: clients drop
+// such chunks. An event that was already added is ignored.
 func (p *partials) add(e *state.Entry) (id string, first bool) {
 	chunk, _ := splitDelta(e.Data)
 	return p.addChunk(chunk, e.Seq, false)
 }
 
-// addChunk is add for a token that may be one of an inner graph. A message that comes in both ways is taken as it began:
-// the whole message of an inner graph follows its tokens as a delta.
+// addChunk is add for a token that may belong to an inner graph. If a message arrives in both ways, the first way
+// counts: the whole message of an inner graph follows its tokens as a delta.
 func (p *partials) addChunk(chunk json.RawMessage, seq int64, inner bool) (id string, first bool) {
 	members, err := rawjson.Members(chunk)
 	if err != nil {
@@ -72,7 +72,7 @@ func (m *partial) merge(members []rawjson.Member) {
 	}
 }
 
-// set keeps a member: pieces of tool calls are put together, everything else is replaced, but not by an empty list.
+// set stores a member. Pieces of tool calls are joined; anything else is replaced, but not by an empty list.
 func (m *partial) set(f rawjson.Member) {
 	for i, old := range m.members {
 		if old.Name != f.Name {
@@ -90,7 +90,8 @@ func (m *partial) set(f rawjson.Member) {
 	m.members = append(m.members, f)
 }
 
-// joinChunks adds pieces to a list: one with the index of an element goes into that element, others are appended.
+// joinChunks adds pieces to a list. A piece with the index of an element is joined to that element; others are
+// appended.
 func joinChunks(list, more []json.RawMessage) []json.RawMessage {
 	for _, piece := range more {
 		if i := sameIndex(list, piece); i >= 0 {
@@ -112,7 +113,7 @@ func sameIndex(list []json.RawMessage, piece json.RawMessage) int {
 	return -1
 }
 
-// joinChunk appends the texts that grow; of the rest the first that is not null counts.
+// joinChunk appends texts that grow. For other members the first value that is not null counts.
 func joinChunk(whole, piece json.RawMessage) json.RawMessage {
 	members, _ := rawjson.Members(whole)
 	more, _ := rawjson.Members(piece)
@@ -141,7 +142,7 @@ func joinMember(m rawjson.Member, more json.RawMessage) json.RawMessage {
 	}
 }
 
-// message is the message so far.
+// message returns the message so far.
 func (p *partials) message(id string) json.RawMessage {
 	m := p.byID[id]
 	var e rawjson.Writer

@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// RunDone writes that a run has ended, as streams of a whole thread tell it: a metadata frame with the status run_done.
-// A reader that has it by after gets nothing.
+// RunDone writes the end of a run for streams of a whole thread: a metadata frame with the status run_done. A reader
+// that has it according to after gets nothing.
 func RunDone(e *state.Entry, after adapter.Cursor, emit func(frame []byte)) {
 	v := threadView(e, after, emit)
 	v.frame(endDone, Always, "metadata", func() []byte { return doneObject(e) })
@@ -28,7 +28,7 @@ func threadView(e *state.Entry, after adapter.Cursor, emit func(frame []byte)) *
 	return &View{content: content{e: e}, modes: Always, After: after, emit: emit, subgraphs: true}
 }
 
-// doneObject says how a run has ended.
+// doneObject describes the end of a run.
 func doneObject(e *state.Entry) []byte {
 	var out rawjson.Writer
 	out.Open('{').Key("run_id").Text(e.RunID).Key("status").Text("run_done")
@@ -38,7 +38,7 @@ func doneObject(e *state.Entry) []byte {
 	return out.Close('}').Bytes
 }
 
-// stateObject is the state of the thread after an entry.
+// stateObject returns the state of the thread after an entry.
 func stateObject(thread string, e *state.Entry) []byte {
 	var out rawjson.Writer
 	out.Open('{').Key("thread_id").Text(thread)

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// WebhookBody returns the body of a completion hook: the run, when it ran, and what came of it. Both flavours get the
-// same.
+// WebhookBody returns the body of a completion hook: the run, its times, and its result. It is the same for both
+// flavours.
 func WebhookBody(run mapping.Run, out mapping.Outcome, values json.RawMessage) ([]byte, error) {
 	run.Status = out.Status
 	if out.Fault != nil {
@@ -20,7 +20,7 @@ func WebhookBody(run mapping.Run, out mapping.Outcome, values json.RawMessage) (
 	e.Open('{')
 	runMembers(&e, &run, false)
 	e.Key("run_started_at").Time(run.StartedAt, TimeLayout).Key("run_ended_at").Time(run.EndedAt, TimeLayout)
-	// The end: the body is written with it, and is the same at every attempt.
+	// The time of the end: the body is written together with it, and must be the same for every attempt.
 	e.Key("webhook_sent_at").Time(latest(run.EndedAt, run.UpdatedAt), TimeLayout)
 	e.Key("values").Raw(values, "{}")
 	if len(out.Interrupts) > 0 {

@@ -9,13 +9,14 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Read reads a request body of JSON of most bytes, nil when there is none. Beside types of JSON it takes text/plain and
-// none at all, which real clients send; the guard of Origin keeps browsers from using them across sites.
+// Read reads a JSON request body of up to most bytes, or nil if there is none. Besides the media types of JSON it
+// accepts text/plain and none at all, which real clients send. The guard of Origin prevents browsers from using them
+// across sites.
 func Read(w http.ResponseWriter, r *http.Request, most int64) (json.RawMessage, error) {
 	return body.JSON(w, r, most, body.TypeJSON, "+json", "text/plain", "")
 }
 
-// Parse splits a request body. It refuses what is not one JSON object, invalid UTF-8, names that occur twice, at any
+// Parse splits a request body. It refuses anything but one JSON object, invalid UTF-8, names that occur twice, at any
 // depth, and nesting deeper than depth (0: no limit). nil bytes are an empty object.
 func Parse(raw json.RawMessage, depth int) (*Fields, error) {
 	o := &Fields{errs: new([]Complaint)}
@@ -35,6 +36,6 @@ func Parse(raw json.RawMessage, depth int) (*Fields, error) {
 	return o, nil
 }
 
-// mostMembers is how many members an object of a request may have that is split: no documented one has a hundred.
-// Objects that are only carried may have any number.
+// mostMembers is the maximum number of members of a request's object that is split. No documented one has a hundred.
+// Objects that are only passed on may have any number.
 const mostMembers = 250

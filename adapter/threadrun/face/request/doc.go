@@ -1,4 +1,4 @@
-// Package request reads what clients of the face send, for its handlers: a JSON object member by member (Fields) and
-// the parameters after the question mark (Query). It collects what is wrong, and which members mean nothing. It knows
-// no route, and asks no service.
+// Package request reads requests for the face's handlers: a JSON object member by member (Fields) and query parameters
+// (Query). It collects errors, and members that have no meaning. It knows no route and calls no service. Start reading
+// at Parse and Fields.
 package request

@@ -12,35 +12,35 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Fields is a JSON object of a request, split into its members. Its getters treat null as absent and note complaints,
-// which Err reports together.
+// Fields is a JSON object of a request, split into its members. Its getters treat null as absent. They collect
+// complaints, which Err returns together.
 type Fields struct {
-	path    string // "" at the top, else "config."
+	path    string // "" at the top, otherwise "config."
 	members []rawjson.Member
-	wanted  []string    // the names that getters asked for, where answer is not nil
-	asked   []bool      // by member; as long as the last one that was asked for
-	answer  http.Header // nil: nothing is told of the other members, see unasked
+	wanted  []string    // names that getters requested; only if answer is not nil
+	asked   []bool      // by member; may be shorter than members
+	answer  http.Header // receives the names of other members, see Unasked; may be nil
 	errs    *[]Complaint
 }
 
-// Complaint is one thing that is wrong with a request.
+// Complaint is one error in a request.
 type Complaint struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`
 }
 
-// TellIn has Err name the members that no getter asked for in the header of an answer.
+// TellIn makes Err add the names of members that no getter requested to a response header.
 func (o *Fields) TellIn(answer http.Header) { o.answer, o.wanted = answer, make([]string, 0, 40) }
 
-// Members returns the members as they were sent. None of them counts as asked for by that.
+// Members returns the members as they were sent. It does not mark them as requested.
 func (o *Fields) Members() []rawjson.Member { return o.members }
 
-// Apart returns the members as an object of the same request, under a path of its own.
+// Apart returns members as an object of the same request under another path.
 func (o *Fields) Apart(path string, members ...rawjson.Member) *Fields {
 	return &Fields{path: path, members: members, errs: o.errs}
 }
 
-// Remove takes members out. What was asked for before is forgotten, since the members change places.
+// Remove removes members. It resets which members were requested, because their positions change.
 func (o *Fields) Remove(which func(rawjson.Member) bool) {
 	o.asked = nil
 	o.members = slices.DeleteFunc(o.members, which)
@@ -49,7 +49,7 @@ func (o *Fields) Remove(which func(rawjson.Member) bool) {
 // Add adds a member that the request does not have.
 func (o *Fields) Add(m rawjson.Member) { o.members = append(o.members, m) }
 
-// Sent returns a member as it was sent, null included; nil when absent.
+// Sent returns a member as it was sent, including null, or nil if it is absent.
 func (o *Fields) Sent(name string) json.RawMessage {
 	if o.answer != nil {
 		o.wanted = append(o.wanted, name)
@@ -63,7 +63,7 @@ func (o *Fields) Sent(name string) json.RawMessage {
 	return nil
 }
 
-// ask notes that a member was asked for.
+// ask marks a member as requested.
 func (o *Fields) ask(i int) {
 	if i >= len(o.asked) {
 		o.asked = append(o.asked, make([]bool, len(o.members)-len(o.asked))...)
@@ -71,7 +71,7 @@ func (o *Fields) ask(i int) {
 	o.asked[i] = true
 }
 
-// Get returns a member; nil when it is absent or null.
+// Get returns a member, or nil if it is absent or null.
 func (o *Fields) Get(name string) json.RawMessage {
 	v := o.Sent(name)
 	if rawjson.Kind(v) == 'n' {
@@ -80,26 +80,26 @@ func (o *Fields) Get(name string) json.RawMessage {
 	return v
 }
 
-// Complain notes what is wrong with a member. The format continues the member's name.
+// Complain records an error in a member. The format continues the member's name.
 func (o *Fields) Complain(name, format string, args ...any) {
 	field := o.path + name
 	*o.errs = append(*o.errs, Complaint{field, field + " " + fmt.Sprintf(format, args...)})
 }
 
-// Blame complains of something that is no member, such as a header.
+// Blame records an error in something other than a member, such as a header.
 func (o *Fields) Blame(field, message string) { *o.errs = append(*o.errs, Complaint{field, message}) }
 
-// ErrSoFar returns what was wrong so far as an error, or nil; more may be asked for later.
+// ErrSoFar returns the errors found so far, or nil. More members may be read later.
 func (o *Fields) ErrSoFar() error { return Invalid(*o.errs) }
 
-// Err returns what was wrong with the object and everything below it, or nil. All members that mean something have been
-// asked for by then.
+// Err returns the errors in the object and everything below it, or nil. It must be called after all meaningful members
+// were read.
 func (o *Fields) Err() error {
 	o.Unasked()
 	return Invalid(*o.errs)
 }
 
-// Invalid returns an error of class Invalid with the complaints as its detail and the first one as its text; nil when
+// Invalid returns an error of class Invalid with the complaints as its detail and the first one as its text, or nil if
 // there are none.
 func Invalid(list []Complaint) error {
 	if len(list) == 0 {
@@ -110,7 +110,7 @@ func Invalid(list []Complaint) error {
 	return e
 }
 
-// sentence is words with its full stop, where it is no question.
+// sentence adds a full stop to words, unless they are a question.
 func sentence(words string) string {
 	if strings.HasSuffix(words, "?") {
 		return words
@@ -118,7 +118,7 @@ func sentence(words string) string {
 	return words + "."
 }
 
-// typed returns a member of one kind; what says how the kind is called.
+// typed returns a member of one kind. what is the name of the kind.
 func (o *Fields) typed(name string, kind byte, what string) json.RawMessage {
 	v := o.Get(name)
 	if v == nil || rawjson.Kind(v) == kind {
@@ -128,7 +128,7 @@ func (o *Fields) typed(name string, kind byte, what string) json.RawMessage {
 	return nil
 }
 
-// KindName returns what messages call the kind of a value, such as "an object".
+// KindName returns the name of a value's kind for messages, such as "an object".
 func KindName(v json.RawMessage) string {
 	switch rawjson.Kind(v) {
 	case '{':
@@ -146,18 +146,18 @@ func KindName(v json.RawMessage) string {
 	}
 }
 
-// Object returns a member that must be an object; nil when absent or null.
+// Object returns a member that must be an object, or nil if it is absent or null.
 func (o *Fields) Object(name string) json.RawMessage { return o.typed(name, '{', "an object") }
 
-// List returns a member that must be a list; nil when absent or null.
+// List returns a member that must be a list, or nil if it is absent or null.
 func (o *Fields) List(name string) json.RawMessage { return o.typed(name, '[', "a list") }
 
-// Text returns a member that must be a text, see mapping.IsText; "" when absent.
+// Text returns a member that must be a text (see mapping.IsText), or "" if it is absent.
 func (o *Fields) Text(name string) string {
 	return o.checked(name, rawjson.TextOf(o.typed(name, '"', "a string")))
 }
 
-// checked complains about what is no text.
+// checked complains if s is not a text.
 func (o *Fields) checked(name, s string) string {
 	if !mapping.IsText(s) {
 		*o.errs = append(*o.errs, NoText(o.path+name))
@@ -175,7 +175,7 @@ func (o *Fields) UUID(name string) string {
 	return s
 }
 
-// Enum returns a member that must be one of the allowed strings; "" when absent.
+// Enum returns a member that must be one of the allowed strings, or "" if it is absent.
 func (o *Fields) Enum(name string, allowed ...string) string {
 	v := o.typed(name, '"', "a string")
 	if v == nil {
@@ -189,7 +189,7 @@ func (o *Fields) Enum(name string, allowed ...string) string {
 	return s
 }
 
-// Whole returns a member that must be a whole number from min to max; def when absent.
+// Whole returns a member that must be a whole number from min to max, or def if it is absent.
 func (o *Fields) Whole(name string, def, min, max int) int {
 	v := o.typed(name, '0', "a number")
 	if v == nil {
@@ -203,7 +203,7 @@ func (o *Fields) Whole(name string, def, min, max int) int {
 	return n
 }
 
-// wholeNumber reads 3, and 3.0 as some languages write it.
+// wholeNumber reads 3, and also 3.0, which some languages write.
 func wholeNumber(s string) (int, bool) {
 	if i := strings.IndexByte(s, '.'); i > 0 && strings.Trim(s[i+1:], "0") == "" {
 		s = s[:i]
@@ -212,7 +212,7 @@ func wholeNumber(s string) (int, bool) {
 	return n, err == nil
 }
 
-// Flag returns a member that must be true or false; def when absent.
+// Flag returns a member that must be true or false, or def if it is absent.
 func (o *Fields) Flag(name string, def bool) bool {
 	switch v := o.Get(name); rawjson.Kind(v) {
 	case 0:
@@ -225,7 +225,7 @@ func (o *Fields) Flag(name string, def bool) bool {
 	}
 }
 
-// FlagSent is Flag; nil when the member is absent.
+// FlagSent is Flag, but returns nil if the member is absent.
 func (o *Fields) FlagSent(name string) *bool {
 	flag := o.Flag(name, false)
 	if o.Get(name) == nil {
@@ -234,7 +234,7 @@ func (o *Fields) FlagSent(name string) *bool {
 	return &flag
 }
 
-// Texts returns a member that must be a list of strings; nil when absent.
+// Texts returns a member that must be a list of strings, or nil if it is absent.
 func (o *Fields) Texts(name string) []string {
 	v := o.List(name)
 	if v == nil {
@@ -251,7 +251,7 @@ func (o *Fields) Texts(name string) []string {
 	return out
 }
 
-// Sub returns a member that must be an object, split; nil when absent.
+// Sub returns a member that must be an object, split, or nil if it is absent.
 func (o *Fields) Sub(name string) *Fields { return o.Within(name, o.Object(name)) }
 
 // Within splits value, an object of this request, under the path of name.
@@ -265,12 +265,12 @@ func (o *Fields) Within(name string, value json.RawMessage) *Fields {
 	}
 	members, err := rawjson.Members(value)
 	if err != nil {
-		return nil // cannot be: the whole body was checked
+		return nil // impossible: the whole body was checked
 	}
 	return &Fields{path: o.path + name + ".", members: members, answer: o.answer, errs: o.errs}
 }
 
-// Needed complains about a member that was not sent.
+// Needed complains if a member was not sent.
 func (o *Fields) Needed(name string, v json.RawMessage) json.RawMessage {
 	if o.Get(name) == nil {
 		o.Complain(name, "is needed")
@@ -278,7 +278,7 @@ func (o *Fields) Needed(name string, v json.RawMessage) json.RawMessage {
 	return v
 }
 
-// Name returns a member that must be a text that is not empty; "" when it is absent.
+// Name returns a member that must be a non-empty text, or "" if it is absent.
 func (o *Fields) Name(Name string) string {
 	s := o.Text(Name)
 	if s == "" && rawjson.Kind(o.Get(Name)) == '"' {
@@ -287,7 +287,7 @@ func (o *Fields) Name(Name string) string {
 	return s
 }
 
-// TextOrTexts reads one string or a list of them; allowed nil allows all.
+// TextOrTexts reads one string or a list of them. A nil allowed accepts all.
 func (o *Fields) TextOrTexts(name string, allowed []string) []string {
 	v := o.Get(name)
 	var list []string
@@ -309,7 +309,7 @@ func (o *Fields) TextOrTexts(name string, allowed []string) []string {
 	return list
 }
 
-// Nodes reads "*" or a list of nodes' names.
+// Nodes reads "*" or a list of node names.
 func (o *Fields) Nodes(name string) []string {
 	switch v := o.Get(name); rawjson.Kind(v) {
 	case 0:
@@ -335,7 +335,7 @@ func (o *Fields) Element(list string, i int, raw json.RawMessage) *Fields {
 	return o.Within(name, raw)
 }
 
-// NoText returns the complaint about a field that names something and is no text (mapping.IsText).
+// NoText returns the complaint about a field whose value is not a text (mapping.IsText).
 func NoText(field string) Complaint {
 	return Complaint{field, field + " must be UTF-8 without U+0000"}
 }

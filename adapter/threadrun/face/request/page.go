@@ -6,22 +6,22 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Page is what every search takes.
+// Page has the parameters of every search.
 type Page struct{ Limit, Offset int }
 
 const maxOffset = 1 << 30
 
-// numbers is what a Page is read from: Fields and Query.
+// numbers is the source of a Page: Fields or Query.
 type numbers interface {
 	Whole(name string, def, min, max int) int
 }
 
-// PageOf reads the parameters limit, with the given one when absent, and offset.
+// PageOf reads the parameters limit, which defaults to the given one, and offset.
 func PageOf(o numbers, limit int) Page {
 	return Page{o.Whole("limit", limit, 1, 1000), o.Whole("offset", 0, 0, maxOffset)}
 }
 
-// Sort is a word of sort_by and what it means.
+// Sort is a value of sort_by and its meaning.
 type Sort struct {
 	Word string
 	By   mapping.SortKey

@@ -11,31 +11,30 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Query reads the parameters after the question mark; like fields, it notes complaints. An empty parameter is an absent
-// one.
+// Query reads query parameters. Like Fields, it collects complaints. An empty parameter counts as absent.
 type Query struct {
 	values url.Values
 	errs   []Complaint
 }
 
-// Complain notes what is wrong with a parameter. The text continues the parameter's name.
+// Complain records an error in a parameter. The text continues the parameter's name.
 func (q *Query) Complain(name, text string) {
 	q.errs = append(q.errs, Complaint{name, name + " " + text})
 }
 
-// Err returns what was wrong with the parameters, of class Invalid, or nil.
+// Err returns the errors in the parameters, of class Invalid, or nil.
 func (q *Query) Err() error { return Invalid(q.errs) }
 
-// Has reports whether a parameter was sent, empty or not.
+// Has reports whether a parameter was sent, even if it is empty.
 func (q *Query) Has(name string) bool { return q.values.Has(name) }
 
 // Repeated returns the values of a parameter as they were sent.
 func (q *Query) Repeated(name string) []string { return q.values[name] }
 
-// Text returns the first value of a parameter; "" when it is absent.
+// Text returns the first value of a parameter, or "" if it is absent.
 func (q *Query) Text(name string) string { return q.values.Get(name) }
 
-// UUID reads an id; "" when it is absent.
+// UUID reads an id. It returns "" if it is absent.
 func (q *Query) UUID(name string) string {
 	id := strings.ToLower(q.values.Get(name))
 	if id != "" && !mapping.IsUUID(id) {
@@ -45,7 +44,7 @@ func (q *Query) UUID(name string) string {
 	return id
 }
 
-// Whole returns a parameter that must be a whole number from min to max; def when it is absent or wrong.
+// Whole returns a parameter that must be a whole number from min to max, or def if it is absent or invalid.
 func (q *Query) Whole(name string, def, min, max int) int {
 	s := q.values.Get(name)
 	if s == "" {
@@ -72,7 +71,7 @@ func (q *Query) Flag(name string) bool {
 	}
 }
 
-// FlagSent is Flag; nil when the parameter is absent.
+// FlagSent is Flag, but returns nil if the parameter is absent.
 func (q *Query) FlagSent(name string) *bool {
 	flag := q.Flag(name)
 	if q.values.Get(name) == "" {
@@ -81,7 +80,7 @@ func (q *Query) FlagSent(name string) *bool {
 	return &flag
 }
 
-// Enum returns a parameter that must be one of the allowed values; "" when it is absent or wrong.
+// Enum returns a parameter that must be one of the allowed values, or "" if it is absent or invalid.
 func (q *Query) Enum(name string, allowed ...string) string {
 	s := q.values.Get(name)
 	if s != "" && !slices.Contains(allowed, s) {
@@ -91,8 +90,8 @@ func (q *Query) Enum(name string, allowed ...string) string {
 	return s
 }
 
-// Texts reads a parameter that may be repeated, be a list with commas, or be a JSON list of strings: SDK versions
-// differ in how they write one.
+// Texts reads a parameter that may be repeated, be a list with commas, or be a JSON list of strings, because versions
+// of the SDKs differ.
 func (q *Query) Texts(name string) []string {
 	var out []string
 	for _, v := range q.values[name] {

@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// UnlessEmpty returns a member's value; nil for an empty list or string.
+// UnlessEmpty returns a member's value, or nil for an empty list or string.
 func UnlessEmpty(v json.RawMessage) json.RawMessage {
 	if k := rawjson.Kind(v); (k == '[' || k == '"') && len(bytes.Trim(v, "[]\" \t\r\n")) == 0 {
 		return nil
@@ -16,7 +16,7 @@ func UnlessEmpty(v json.RawMessage) json.RawMessage {
 	return v
 }
 
-// TextPointer returns a member as read, a getter of o, reads it; nil when it is absent.
+// TextPointer returns a member that read, a getter of o, reads. It returns nil if the member is absent.
 func TextPointer(o *Fields, name string, read func(string) string) *string {
 	if o.Get(name) == nil {
 		return nil
@@ -25,10 +25,10 @@ func TextPointer(o *Fields, name string, read func(string) string) *string {
 	return &s
 }
 
-// minutesMost is 95 years: what has no end has no time to live.
+// minutesMost is the maximum time to live in minutes, 95 years. To keep something longer, clients send none.
 const minutesMost = 50_000_000
 
-// Minutes reads a number of minutes; nil when absent.
+// Minutes reads a number of minutes. It returns nil if the member is absent.
 func Minutes(o *Fields, name string) *time.Duration {
 	v := o.typed(name, '0', "a number of minutes")
 	if v == nil {
@@ -39,6 +39,6 @@ func Minutes(o *Fields, name string) *time.Duration {
 		o.Complain(name, "must be a number of minutes above 0, and at most %d", minutesMost)
 		return nil
 	}
-	d := max(time.Duration(n*float64(time.Minute)), time.Microsecond) // what the store counts in
+	d := max(time.Duration(n*float64(time.Minute)), time.Microsecond) // the resolution of the store
 	return &d
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Unasked complains about members whose name is nearly one that a getter asked for in vain, and names the others that
-// none asked for in the answer's header: the documents allow further keys (RunCreate of the Agent Protocol and its kin
-// do not set additionalProperties).
+// Unasked complains about members whose name is a misspelling of one that a getter requested. It adds the names of the
+// other members that were not requested to the response header: the documents allow further keys (RunCreate of the
+// Agent Protocol and similar schemas do not set additionalProperties).
 func (o *Fields) Unasked() {
 	if o.answer == nil {
 		return
@@ -23,15 +23,15 @@ func (o *Fields) Unasked() {
 	}
 }
 
-// Ignore names a member that is left out in the answer's header.
+// Ignore adds the name of an ignored member to the response header.
 func (o *Fields) Ignore(name string) {
 	if o.answer != nil {
 		body.Ignored(o.answer, o.path+name)
 	}
 }
 
-// Names of a checkpoint that clients know from config.configurable: they name nothing here, and are no misspellings of
-// those that do.
+// Names of a checkpoint that clients know from config.configurable. They have no meaning here, and are not misspellings
+// of names that do.
 var otherNames = []string{"checkpoint_ns", "thread_ts"}
 
 func (o *Fields) unknown(name string) {

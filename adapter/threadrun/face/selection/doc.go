@@ -1,3 +1,3 @@
-// Package selection reads and follows what a client of the face wants of an answer: the options select and extract of
-// LangGraph's SDKs. Package face calls it. It asks no service.
+// Package selection implements the options select and extract of LangGraph's SDKs, by which a client requests parts of
+// a response. Package face calls it. It calls no service. Start reading at Set, State and Extract.
 package selection

@@ -10,19 +10,19 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// The extract option of a search for threads: a name for each value wanted of a thread, and where it stands, as in
-// {"last": "values.messages[-1].content"}. Source: ThreadsClient.search of the LangGraph SDKs.
+// The extract option of a search for threads has a name and a path for each requested value, as in {"last":
+// "values.messages[-1].content"}. Source: ThreadsClient.search of the LangGraph SDKs.
 
-// extractMost is how many values may be asked for, as LangGraph's server has it.
+// extractMost is the maximum number of requested values, as in LangGraph's server.
 const extractMost = 10
 
-// Extract is one value that is wanted; steps are names (string) and places in lists (int, from the end where negative).
+// Extract is one requested value. steps are names (string) and list indices (int, from the end if negative).
 type Extract struct {
 	alias string
 	steps []any
 }
 
-// ReadExtract reads the option, of paths that begin with one of keys.
+// ReadExtract reads the option. Paths must begin with one of keys.
 func ReadExtract(o *request.Fields, keys []string) (list []Extract) {
 	in := o.Sub("extract")
 	if in == nil {
@@ -42,7 +42,7 @@ func ReadExtract(o *request.Fields, keys []string) (list []Extract) {
 	return list
 }
 
-// pathSteps reads a path: names between dots, each with any number of [places].
+// pathSteps parses a path: names separated by dots, each with any number of [indices].
 func pathSteps(path string, keys []string) (steps []any, ok bool) {
 	for part := range strings.SplitSeq(path, ".") {
 		name, places, _ := strings.Cut(part, "[")
@@ -65,7 +65,7 @@ func pathSteps(path string, keys []string) (steps []any, ok bool) {
 	return steps, slices.Contains(keys, steps[0].(string))
 }
 
-// find returns the value in an object; nil when it is not there.
+// find returns the value in an object, or nil if it is missing.
 func (x Extract) find(value json.RawMessage) json.RawMessage {
 	for _, step := range x.steps {
 		switch at := step.(type) {
@@ -92,13 +92,13 @@ func elementOf(list json.RawMessage, at int) json.RawMessage {
 	return elements[at]
 }
 
-// WithValues reports whether a value stands in the thread's state.
+// WithValues reports whether the value is part of the thread's state.
 func (x Extract) WithValues() bool { return x.Within("values") || x.Within("messages") }
 
-// Within reports whether a value stands below a member of the thread.
+// Within reports whether the value is part of a member of the thread.
 func (x Extract) Within(member string) bool { return x.steps[0] == member }
 
-// WriteExtracted writes an object of the wanted values of an encoded thread.
+// WriteExtracted writes an object with the requested values of an encoded thread.
 func WriteExtracted(e *rawjson.Writer, thread []byte, wanted []Extract) {
 	e.Open('{')
 	for _, x := range wanted {

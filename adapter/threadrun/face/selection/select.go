@@ -11,10 +11,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Set is the select option: the keys of each object that are wanted; nil wants all.
+// Set is the select option: the requested keys of each object. nil selects all.
 type Set map[string]bool
 
-// Of reads a list of names, all of which must be known.
+// Of reads a list of names, which must all be known.
 func Of(names []string, known ...string) (Set, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -29,7 +29,7 @@ func Of(names []string, known ...string) (Set, error) {
 	return set, nil
 }
 
-// Pick writes an object with only the members of it that are wanted.
+// Pick writes an object with only the selected members.
 func (set Set) Pick(e *rawjson.Writer, object []byte) {
 	if set == nil {
 		e.Raw(object, "{}")
@@ -49,7 +49,7 @@ func (set Set) Pick(e *rawjson.Writer, object []byte) {
 // ThreadStateSelectField of the LangGraph SDKs.
 type State struct {
 	Set
-	keys Set // nil: the values are wanted whole, or not at all
+	keys Set // nil: all values are selected, or none
 }
 
 // OfState reads a list of names, which must be known or values.KEY.
@@ -69,7 +69,7 @@ func OfState(names []string, known ...string) (s State, err error) {
 	return s, err
 }
 
-// Write writes what is wanted of a state.
+// Write writes the selected members of a state.
 func (s State) Write(e *rawjson.Writer, st adapter.ThreadState) {
 	if s.Set == nil && s.keys == nil {
 		render.State(e, st)
@@ -80,10 +80,10 @@ func (s State) Write(e *rawjson.Writer, st adapter.ThreadState) {
 	s.Pick(e, whole.Bytes)
 }
 
-// Has reports whether a member of a state is wanted.
+// Has reports whether a member of a state is selected.
 func (s State) Has(name string) bool { return s.Set == nil && s.keys == nil || s.Set[name] }
 
-// Pick writes what is wanted of a state that is JSON already.
+// Pick writes the selected members of an encoded state.
 func (s State) Pick(e *rawjson.Writer, state []byte) {
 	if s.keys == nil {
 		s.Set.Pick(e, state)

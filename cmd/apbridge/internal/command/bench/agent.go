@@ -23,15 +23,15 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// How often a started agent is asked whether it is there; how long it may take to end when it is asked to; and how long
-// after a broken connection its own end may be seen.
+// The interval at which a started agent is probed, the time that it may take to end, and the time after a broken
+// connection in which its end may be noticed.
 const (
 	startPoll = 200 * time.Millisecond
 	stopGrace = 5 * time.Second
 	seenAfter = time.Second
 )
 
-// reachCommand starts an agent, waits until it answers, and puts a bridge in front of it.
+// reachCommand starts an agent, waits until it answers, and starts a bridge for it.
 func (f *targetFlags) reachCommand(ctx context.Context, p *program, call benchCall, client *agent.Client, command []string) (*target, error) {
 	port, cfg, err := f.place(ctx, p.Environ)
 	if err != nil {
@@ -55,7 +55,7 @@ func (f *targetFlags) reachCommand(ctx context.Context, p *program, call benchCa
 	return t, nil
 }
 
-// place finds out where an agent will serve: the port that it is told, and the configuration that knows its URL.
+// place determines where an agent will serve: the port that it gets, and the configuration with its URL.
 func (f *targetFlags) place(ctx context.Context, environ []string) (string, *config.Config, error) {
 	port, err := freePort()
 	if err != nil {
@@ -70,7 +70,7 @@ func (f *targetFlags) place(ctx context.Context, environ []string) (string, *con
 	return port, cfg, vacant(ctx, address)
 }
 
-// vacant makes sure that no other program serves where the agent will: it would be judged instead.
+// vacant checks that no other program serves at the agent's address, which would be judged instead.
 func vacant(ctx context.Context, address string) error {
 	if listens(ctx, address) {
 		return fmt.Errorf("something serves at %s already, and would be judged instead of the agent that is started: stop it, or name its URL without a command", address)
@@ -78,7 +78,7 @@ func vacant(ctx context.Context, address string) error {
 	return nil
 }
 
-// listens reports whether a program accepts connections at the host and the port of a URL.
+// listens reports whether a program accepts connections at the host and port of a URL.
 func listens(ctx context.Context, address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -103,17 +103,17 @@ func freePort() (string, error) {
 	return port, errors.Join(err, l.Close())
 }
 
-// child is an agent that this program started. Safe for concurrent use.
+// child is an agent process. Safe for concurrent use.
 type child struct {
 	cmd   *exec.Cmd
 	said  *lastBytes
-	free  func()        // ends what it started, as it does when this process ends
+	free  func()        // ends its descendants, as the end of this process does
 	ended chan struct{} // closed when the process has ended; err is set before
 	err   error
 }
 
-// startChild starts a command. Ctrl-C on the terminal does not reach it where processes have groups, so that it can
-// still be asked for its files.
+// startChild starts a command. If possible, Ctrl-C on the terminal does not reach it, so that its files can still be
+// requested.
 func startChild(command []string, port string, environ []string) (*child, error) {
 	args := make([]string, len(command))
 	for i, a := range command {
@@ -131,13 +131,13 @@ func startChild(command []string, port string, environ []string) (*child, error)
 	return c, nil
 }
 
-// isBenchKey finds the keys of a server and of a grader: they are none of an agent's business.
+// isBenchKey recognises the keys of a server and of a grader, which the agent must not get.
 func isBenchKey(variable string) bool {
 	return strings.HasPrefix(variable, "BENCHMARK_KEY=") || strings.HasPrefix(variable, graderKey+"=")
 }
 
-// await asks until the agent answers, it ends, or patience is over. The error then says what the last question came to
-// that was not cut short.
+// await probes the agent until it answers, it ends, or patience is over. The error has the result of the last complete
+// probe.
 func (c *child) await(ctx context.Context, patience time.Duration, address string, ask func(context.Context) error) error {
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
@@ -167,7 +167,7 @@ func (c *child) await(ctx context.Context, patience time.Duration, address strin
 	}
 }
 
-// gone is the error of an agent that has ended or is about to; nil while it works.
+// gone returns the error of an agent that has ended or is about to, or nil.
 func (c *child) gone() error {
 	select {
 	case <-c.ended:
@@ -181,7 +181,7 @@ func (c *child) gone() error {
 	return fmt.Errorf("the agent that was started has ended %s%s", how, c.said.quoted())
 }
 
-// stop ends the agent and what it started.
+// stop ends the agent and its descendants.
 func (c *child) stop() error {
 	process.Interrupt(c.cmd)
 	select {
@@ -194,7 +194,7 @@ func (c *child) stop() error {
 	return nil
 }
 
-// lastBytes keeps the end of what is written. Safe for concurrent use.
+// lastBytes keeps the end of its input. Safe for concurrent use.
 type lastBytes struct {
 	mu   sync.Mutex
 	kept bytes.Buffer
@@ -210,7 +210,7 @@ func (l *lastBytes) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// quoted is the last that the agent wrote, as the end of a sentence.
+// quoted returns the agent's last output as the end of a sentence.
 func (l *lastBytes) quoted() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

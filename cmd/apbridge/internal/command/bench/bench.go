@@ -1,5 +1,5 @@
-// Package bench is the command that judges agents by challenges. Package main adds it. It serves no bridge but the one
-// that it starts for an agent, and judges by package judge alone.
+// Package bench is the command that judges agents by challenges. Package main adds it. It only starts a bridge for its
+// agent. Package judge does the judging. Start reading at Command.
 package bench
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// program is the process around these commands.
+// program is the process of this command.
 type program struct{ *console.Process }
 
 // Command returns the command apbridge bench.
@@ -53,7 +53,7 @@ Exit code: 0 passed, 1 a challenge failed or is invalid, 2 nothing could run.`,
 	return cmd
 }
 
-// benchFlags are what the command line says.
+// benchFlags are the flags of the command.
 type benchFlags struct {
 	target                  targetFlags
 	challenges, keep        string
@@ -92,7 +92,7 @@ func (f *benchFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.memory, "python-memory", "2GiB", "memory limit of one judged program, a `SIZE` such as 512MiB; 0: none; no effect on macOS and Windows")
 }
 
-// check finds flags that make no sense, before anything is touched.
+// check refuses invalid flags before anything is done.
 func (f *benchFlags) check() error {
 	for _, x := range []struct {
 		wrong bool
@@ -157,7 +157,7 @@ func (p *program) bench(ctx context.Context, f benchFlags, args []string, dash i
 	return exitOf(r)
 }
 
-// judge runs the challenges and prints how they went.
+// judge runs the challenges and prints their results.
 func (p *program) judge(ctx context.Context, o judge.Options, name string, faults []challenge.Fault, files *benchFiles) report.Report {
 	watch := []func(report.Event){p.progress(), files.watch}
 	o.Watch = func(e report.Event) {
@@ -175,11 +175,11 @@ func (p *program) judge(ctx context.Context, o judge.Options, name string, fault
 	sum := r.Summary()
 	tell(report.Event{Kind: report.EventEnd, Summary: &sum})
 	fmt.Fprintln(p.Out)
-	_ = r.Table(p.Out) // a console that is gone is no reason to lose the reports
+	_ = r.Table(p.Out) // the reports must not be lost because the console is gone
 	return r
 }
 
-// exitOf is the exit code as an error.
+// exitOf returns the exit code as an error.
 func exitOf(r report.Report) error {
 	switch {
 	case r.Interrupted:
@@ -190,7 +190,7 @@ func exitOf(r report.Report) error {
 	return nil
 }
 
-// selected reads the challenges and chooses among them. It tells which are left out unasked.
+// selected reads and selects the challenges. It prints those that are excluded by default.
 func (f *benchFlags) selected(tell io.Writer) ([]challenge.Challenge, []challenge.Fault, error) {
 	found, err := challenge.Builtin()
 	if f.challenges != "" {
@@ -220,7 +220,7 @@ func (f *benchFlags) selected(tell io.Writer) ([]challenge.Challenge, []challeng
 	return chosen, faults, err
 }
 
-// tellLeftOut prints what agbenchmark leaves out, too.
+// tellLeftOut prints the challenges that agbenchmark also excludes.
 func (f *benchFlags) tellLeftOut(w io.Writer, found challenge.Found) {
 	var out, categories []string
 	for _, folder := range found.Retired {
@@ -242,7 +242,7 @@ func (f *benchFlags) tellLeftOut(w io.Writer, found challenge.Found) {
 	}
 }
 
-// unreadable is the error of a folder in which no file is a challenge.
+// unreadable returns the error of a folder without a valid challenge.
 func unreadable(folder string, faults []challenge.Fault) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "no challenge in %s can be used:", folder)

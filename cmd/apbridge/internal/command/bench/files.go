@@ -13,17 +13,17 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/outfile"
 )
 
-// benchFiles are the files that a run writes, opened before it.
+// benchFiles are the output files, which are opened in advance.
 type benchFiles struct {
 	reports []*outfile.Report[report.Report]
-	lines   *outfile.Report[report.Report] // of events; nil for none
+	lines   *outfile.Report[report.Report] // of events, or nil
 	history string
-	run     string   // the folder in the history; "" for none
+	run     string   // folder in the history, or ""
 	made    []string // folders that were created
 	watch   func(report.Event)
 }
 
-// open opens all files. If one cannot be opened, it leaves nothing behind.
+// open opens all output files. If one fails, it leaves nothing behind.
 func (f *benchFlags) open(now time.Time) (_ *benchFiles, err error) {
 	b := &benchFiles{history: f.history, watch: func(report.Event) {}}
 	defer func() {
@@ -40,7 +40,7 @@ func (f *benchFlags) open(now time.Time) (_ *benchFiles, err error) {
 	return b, b.openHistory(now)
 }
 
-// openReports opens the files that flags name.
+// openReports opens the files of the flags.
 func (b *benchFiles) openReports(f *benchFlags) error {
 	var all []*outfile.Report[report.Report]
 	for _, x := range []struct {
@@ -77,7 +77,7 @@ func (b *benchFiles) prepareKeep(folder string) error {
 	return nil
 }
 
-// makeFolder creates a folder that drop removes, unless it exists.
+// makeFolder creates a folder, which drop removes, if it does not exist.
 func (b *benchFiles) makeFolder(folder string) error {
 	_, err := os.Stat(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,7 +86,7 @@ func (b *benchFiles) makeFolder(folder string) error {
 	return os.MkdirAll(folder, 0o755)
 }
 
-// emptyLines empties the file of events, which is written while challenges run.
+// emptyLines truncates the file of events, which is written while challenges run.
 func (b *benchFiles) emptyLines() error {
 	if b.lines == nil {
 		return nil
@@ -136,7 +136,7 @@ func (b *benchFiles) drop() (err error) {
 		err = errors.Join(err, os.Remove(b.run))
 	}
 	for _, folder := range b.made {
-		_ = os.Remove(folder) // it stays if it is not empty
+		_ = os.Remove(folder) // unless it contains files
 	}
 	return err
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// graderKey is the variable of the environment with the key of the grader: other programs of the machine may read a
-// command line.
+// graderKey is the environment variable with the key of the grader, because other programs may read a command line.
 const graderKey = "GRADER_KEY"
 
 // graderFlags name the model that judges challenges of type llm.
@@ -30,8 +29,7 @@ func (f *graderFlags) add(set *pflag.FlagSet) {
 	set.DurationVar(&f.patience, "grader-timeout", 2*time.Minute, "time limit of one request to --grader-url")
 }
 
-// open makes sure that the grader is there, where one is configured and something is for it. Without one it returns
-// nil.
+// open checks that a configured grader answers, if a challenge needs it. Without one it returns nil.
 func (f *graderFlags) open(ctx context.Context, environ []string, chosen []challenge.Challenge) (judge.Model, error) {
 	address, model := cmp.Or(f.url, console.Variable(environ, "GRADER_URL")), cmp.Or(f.model, console.Variable(environ, "GRADER_MODEL"))
 	switch {

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// progress shows a run: rewritten lines on a terminal, a line for each event elsewhere and on one that cannot rewrite
-// any.
+// progress shows a run: rewritten lines on a terminal, or one line per event elsewhere and on a terminal that cannot
+// rewrite lines.
 func (p *program) progress() func(report.Event) {
 	raw, ok := console.Rewritable(p.Out, p.Environ)
 	if !ok {
@@ -20,10 +20,10 @@ func (p *program) progress() func(report.Event) {
 	return report.LiveProgress(raw, plain, func() int { return columns(raw, p.Environ) })
 }
 
-// columns is the width of a terminal now: as it says itself, or as the environment does.
+// columns returns the current width of a terminal: its own, or that of the environment.
 func columns(w io.Writer, environ []string) int {
 	const usual, least = 80, 20
-	said, _ := strconv.Atoi(console.Variable(environ, "COLUMNS")) // none is 0
+	said, _ := strconv.Atoi(console.Variable(environ, "COLUMNS")) // an invalid one is 0
 	for _, n := range []int{console.WidthOf(w), said} {
 		if n > least {
 			return n

@@ -21,7 +21,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// targetFlags name the agent that bench judges.
+// targetFlags name the agent for bench.
 type targetFlags struct {
 	config, agent string
 	commandURL    string
@@ -35,28 +35,28 @@ func (f *targetFlags) add(set *pflag.FlagSet) {
 	set.DurationVar(&f.startTimeout, "start-timeout", time.Minute, "time limit for COMMAND to respond")
 }
 
-// benchCall is what else the command line says of a target.
+// benchCall has the rest of the command line about a target.
 type benchCall struct {
 	args     []string
-	dash     int // how many args stand in front of --; -1 without one
+	dash     int // number of args before --, or -1
 	patience time.Duration
 	keep     string
 }
 
-// target is the server whose agent is judged.
+// target is the server of the agent.
 type target struct {
 	name    string
 	agent   *agent.Client
 	bridge  bool
-	threads string // where a bridge shows threads to people; "" for nowhere
-	look    string // how the threads are seen afterwards, as the end of a sentence
+	threads string // where a bridge shows threads to people, or ""
+	look    string // how to see the threads later, as the end of a sentence
 	gone    func() error
 	close   func() error
 }
 
 const oneTarget = "say whom to judge by one of: a URL, --agent NAME, --agent NAME=URL, -- COMMAND"
 
-// reach starts what is to be started and makes sure that an agent is there.
+// reach starts the target if necessary and checks that an agent answers.
 func (f *targetFlags) reach(ctx context.Context, p *program, call benchCall) (*target, error) {
 	client := &agent.Client{Key: console.Variable(p.Environ, "BENCHMARK_KEY"), Patience: call.patience, HTTP: &http.Client{}}
 	urls, command := call.args, []string(nil)
@@ -79,7 +79,7 @@ func (f *targetFlags) reach(ctx context.Context, p *program, call benchCall) (*t
 	return nil, errors.New("the command line names none, or more than one: " + oneTarget)
 }
 
-// unused is the error of a flag that would do nothing.
+// unused returns the error of a flag without effect.
 func (f *targetFlags) unused(urls, words int) error {
 	switch {
 	case f.commandURL != "" && words == 0:
@@ -90,7 +90,7 @@ func (f *targetFlags) unused(urls, words int) error {
 	return nil
 }
 
-// reachURL takes a server as it is: a bridge, or an agent of version 1.
+// reachURL uses an existing server: a bridge, or an agent of version 1.
 func reachURL(ctx context.Context, address string, client *agent.Client) (*target, error) {
 	base, err := agent.Address(address)
 	if err != nil {
@@ -117,8 +117,8 @@ func reachURL(ctx context.Context, address string, client *agent.Client) (*targe
 	return t, nil
 }
 
-// unnamed is the error of a bridge that has agents, but not the one that the address names; nil of what is something
-// else.
+// unnamed returns the error of a bridge that has agents, but not the one in the address. It returns nil for other
+// servers.
 func unnamed(ctx context.Context, client *agent.Client, err error) error {
 	if !errors.As(err, new(*agent.Refused)) {
 		return nil
@@ -134,8 +134,8 @@ func unnamed(ctx context.Context, client *agent.Client, err error) error {
 	return fmt.Errorf("the bridge at %s has no default agent: put /agents/NAME behind its address%s", client.Base, there)
 }
 
-// refusedBy is the error of a server that does not list tasks as version 1 has it; nil when it is one of version 1 all
-// the same.
+// refusedBy returns the error of a server that does not list tasks according to version 1. It returns nil if it still
+// is one of version 1.
 func refusedBy(ctx context.Context, base string, err error) error {
 	var refused *agent.Refused
 	asked := errors.As(err, &refused)
@@ -154,7 +154,7 @@ func refusedBy(ctx context.Context, base string, err error) error {
 		"(with the name of a graph for agent, where the server has several)", base, dialect, base)
 }
 
-// reachAgent puts a bridge in front of an agent of the configuration.
+// reachAgent starts a bridge for an agent of the configuration.
 func (f *targetFlags) reachAgent(ctx context.Context, p *program, call benchCall, client *agent.Client) (*target, error) {
 	name, _, added := strings.Cut(f.agent, "=")
 	from := console.ConfigFlags{File: f.config}
@@ -174,7 +174,7 @@ func (f *targetFlags) reachAgent(ctx context.Context, p *program, call benchCall
 	return bridgeBefore(ctx, p, cfg, name, call.keep, client)
 }
 
-// bridgeBefore starts a bridge that lives as long as the target. Its database is in keep, or leaves with it.
+// bridgeBefore starts a bridge with the lifetime of the target. Its database is in keep, or is removed with it.
 func bridgeBefore(ctx context.Context, p *program, cfg *config.Config, name, keep string, client *agent.Client) (*target, error) {
 	bridge.SweepTemporary(os.TempDir())
 	folder, remove := keep, func() error { return nil }
@@ -203,7 +203,7 @@ func bridgeBefore(ctx context.Context, p *program, cfg *config.Config, name, kee
 	return t, nil
 }
 
-// serveBeside serves until stop, also after Ctrl-C: what is judged then needs it still.
+// serveBeside serves until stop, even after Ctrl-C, because the judging still needs it.
 func serveBeside(ctx context.Context, cfg *config.Config, log *zap.Logger, client *agent.Client, name string) (stop func() error, err error) {
 	c := *cfg
 	c.ShutdownGrace = 0

@@ -1,5 +1,5 @@
-// Package conformance is the command that checks servers against the protocols. Package main adds it. It serves nothing
-// and knows no rule: those are in package internal/conformance.
+// Package conformance is the command that checks servers against the protocols. Package main adds it. The rules are in
+// package internal/conformance. Start reading at Command.
 package conformance
 
 import (
@@ -44,7 +44,7 @@ Exit code: 0 if every must passed, 1 if one failed, 2 if nothing could be checke
 	return cmd
 }
 
-// conformanceFlags are what the command line says.
+// conformanceFlags are the flags of the command.
 type conformanceFlags struct {
 	dialects, only       []string
 	list                 bool
@@ -100,7 +100,7 @@ func run(ctx context.Context, p *console.Process, f conformanceFlags, args []str
 	return conformanceExit(r)
 }
 
-// chosen are the dialects of --dialect or, without it, those of --only; all of them without either.
+// chosen returns the dialects of --dialect or, without it, those of --only, or all.
 func (f *conformanceFlags) chosen() (list []check.Suite, err error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (f *conformanceFlags) chosen() (list []check.Suite, err error) {
 	return list, nil
 }
 
-// unspoken are the dialects that the server was asked for and is not checked in.
+// unspoken returns the requested dialects in which the server was not checked.
 func (f *conformanceFlags) unspoken(checked []check.Suite) (names []string) {
 	if len(f.dialects) > 0 || len(f.only) > 0 {
 		return nil
@@ -129,7 +129,7 @@ func (f *conformanceFlags) unspoken(checked []check.Suite) (names []string) {
 	})
 }
 
-// check finds flags that make no sense, before anything is touched.
+// check refuses invalid flags before anything is done.
 func (f *conformanceFlags) check() error {
 	for _, name := range f.dialects {
 		if !slices.Contains(suiteNames(), name) {
@@ -152,7 +152,7 @@ func (f *conformanceFlags) check() error {
 	return nil
 }
 
-// known reports whether --only can mean a check by this id.
+// known reports whether --only may match a check with this id.
 func known(id string) bool {
 	f := conformanceFlags{only: []string{id}}
 	for _, s := range conformance.Suites() {
@@ -163,7 +163,7 @@ func known(id string) bool {
 	return false
 }
 
-// wants reports whether --only names a check.
+// wants reports whether --only matches a check.
 func (f *conformanceFlags) wants(c check.Check) bool {
 	return len(f.only) == 0 || slices.ContainsFunc(f.only, func(id string) bool { return c.ID == id || strings.HasPrefix(c.ID, id+".") })
 }
@@ -179,7 +179,7 @@ func (f *conformanceFlags) print(w io.Writer, suites []check.Suite) error {
 	return nil
 }
 
-// server is what is checked, as the command line says.
+// server returns the server of the command line.
 func (f *conformanceFlags) server(environ, args []string) (*check.Server, error) {
 	if len(args) == 0 {
 		return nil, errors.New("no server is named: write apbridge conformance URL, such as http://127.0.0.1:8080")
@@ -195,7 +195,7 @@ func (f *conformanceFlags) server(environ, args []string) (*check.Server, error)
 	return &check.Server{Base: base, Header: header, Agent: f.agent, Timeout: f.timeout}, nil
 }
 
-// serverBase is a server's URL without the path of version 1, which people copy with it.
+// serverBase returns a server's URL without the path of version 1, which people copy with it.
 func serverBase(text string) (string, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -211,7 +211,7 @@ func serverBase(text string) (string, error) {
 	return base, nil
 }
 
-// thatAreSpoken are the dialects to check: those that were asked for or, without that, those that the server speaks.
+// thatAreSpoken returns the dialects to check: those that were requested or, without any, those of the server.
 func thatAreSpoken(ctx context.Context, server *check.Server, chosen []check.Suite, asked bool) ([]check.Suite, error) {
 	if err := server.Reach(ctx, doctor.Patience); err != nil {
 		return nil, stranger(ctx, server.Base, err)
@@ -229,7 +229,7 @@ func thatAreSpoken(ctx context.Context, server *check.Server, chosen []check.Sui
 	return nil, stranger(ctx, server.Base, errors.New("it speaks none of "+strings.Join(suiteNames(), ", ")))
 }
 
-// stranger returns in the words of doctor what answers at a URL, if anything does.
+// stranger describes what answers at a URL, in the style of doctor.
 func stranger(ctx context.Context, base string, err error) error {
 	agent := config.Agent{URL: base, Dialect: "auto"}
 	_, found := doctor.Detected(ctx, doctor.Upstream("agent", agent, config.Limits{}))
@@ -239,7 +239,7 @@ func stranger(ctx context.Context, base string, err error) error {
 	return console.ByURL{Name: "agent", URL: base}.Error(doctor.Unfit(found, doctor.Hints(ctx, "agent", agent, config.Limits{}, found)))
 }
 
-// watch prints each check as it is made, where people read.
+// watch prints each check when it is done, if people read the output.
 func (f *conformanceFlags) watch(w io.Writer) func(check.Result) {
 	return func(r check.Result) {
 		if f.output == "text" {
@@ -257,7 +257,7 @@ func (f *conformanceFlags) printReport(w io.Writer, r conformance.Report) error 
 	return r.Table(w)
 }
 
-// conformanceExit is the exit code as an error.
+// conformanceExit returns the exit code as an error.
 func conformanceExit(r conformance.Report) error {
 	switch {
 	case r.Interrupted:

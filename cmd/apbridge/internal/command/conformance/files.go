@@ -13,10 +13,10 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// conformanceFiles are the files that a run of checks writes, opened before it.
+// conformanceFiles are the output files, which are opened in advance.
 type conformanceFiles []*outfile.Report[conformance.Report]
 
-// open opens all files. If one cannot be opened, it leaves nothing behind.
+// open opens all output files. If one fails, it leaves nothing behind.
 func (f *conformanceFlags) open() (list conformanceFiles, err error) {
 	picture := conformance.Report.Badge
 	if strings.HasSuffix(f.badge, ".json") {
@@ -61,7 +61,7 @@ func (l conformanceFiles) drop() (err error) {
 	return err
 }
 
-// header is what is sent with every request. Keys are in it, so it is printed nowhere.
+// header returns the header of every request. It contains keys, so it is never printed.
 func (f *conformanceFlags) header(environ []string) (http.Header, error) {
 	header := http.Header{}
 	for _, line := range f.headers {
@@ -88,7 +88,7 @@ func (f *conformanceFlags) header(environ []string) (http.Header, error) {
 	return header, valid(header)
 }
 
-// fromEnviron is a value, or what the variable holds that it names by env:NAME.
+// fromEnviron returns a value, or that of the variable in env:NAME.
 func fromEnviron(environ []string, value string) (string, error) {
 	name, ok := strings.CutPrefix(value, "env:")
 	if !ok {
@@ -100,7 +100,7 @@ func fromEnviron(environ []string, value string) (string, error) {
 	return "", fmt.Errorf("the environment has no variable %s", name)
 }
 
-// valid refuses values that no request can carry, without telling them.
+// valid refuses values that no request can contain, without printing them.
 func valid(header http.Header) error {
 	for name, values := range header {
 		for _, v := range values {
