@@ -25,12 +25,12 @@ var elsewhere = map[string]map[string]string{
 		"sqldb.sqlite.renewLease": "written only after a write was refused", "store.Events.Logged": unknown,
 		"store.States.FreeLeft": unfreed, "item.Chores.Sweep": minutely,
 		"store.Tasks.PutHook": unhooked, "store.Tasks.DeleteHook": unhooked,
-		"sqldb.sqlite.bulk": "written by imports, which TestImportThatIsKilled kills", "rate.Table.Take": "PostgreSQL only", "quota.Counts.CountAnew": bounded,
+		"sqldb.sqlite.bulk": "written by imports, which TestImportThatIsKilled kills", "store.Rates.Take": "PostgreSQL only", "store.Store.CountAnew": bounded,
 	},
 	"postgres": {
 		"sqldb.sqlite.bulk": "SQLite only", "sqldb.sqlite.recoverOrphans": "SQLite only", "sqldb.sqlite.renewLease": "SQLite only", "store.Claims.RequestStop": "no other process has the run",
 		"store.Tasks.TakeBack": leaves, "store.Events.Logged": unknown, "store.States.FreeLeft": unfreed,
-		"item.Chores.Sweep": minutely, "rate.Table.Take": bounded, "quota.Counts.CountAnew": bounded,
+		"item.Chores.Sweep": minutely, "store.Rates.Take": bounded, "store.Store.CountAnew": bounded,
 		"store.Tasks.PutHook": unhooked, "store.Tasks.DeleteHook": unhooked,
 	},
 }
@@ -47,8 +47,21 @@ const unhooked = "no dialect of the program has hooks of tasks"
 
 const unfreed = "done only where a hold of a thread could not be freed, or it is not known whether it took place"
 
-// allPoints are the fail points there are: two for each operation of the store that commits, found in its source, and
-// those that package failpoint names.
+// TestExceptionsAreOperations checks that every operation in elsewhere exists in the store.
+func TestExceptionsAreOperations(t *testing.T) {
+	t.Parallel()
+	operations := storeOperations(t)
+	for database, exceptions := range elsewhere {
+		for name := range exceptions {
+			if !slices.Contains(operations, name) {
+				t.Errorf("%s: %s is not an operation of the store that writes", database, name)
+			}
+		}
+	}
+}
+
+// allPoints returns the fail points: two for each operation of the store that commits, found in its source, and those
+// that package failpoint names.
 func allPoints(t *testing.T, database string) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
