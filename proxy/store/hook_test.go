@@ -51,7 +51,7 @@ func (b *harness) delivered() (said []string) {
 		}
 		for _, d := range list {
 			if want := "secret of " + d.Hook; d.Header["Token"] != want || string(d.Body) != d.Hook+" "+string(d.Status) {
-				b.t.Errorf("%s %s says %q with the header %v", d.Hook, d.Status, d.Body, d.Header)
+				b.t.Errorf("hook %s, status %s: body %q, header %v", d.Hook, d.Status, d.Body, d.Header)
 			}
 			said = append(said, string(d.Body))
 			b.ok(b.Deliveries.Delivered(b.ctx, d))
@@ -73,7 +73,7 @@ func TestHooksAreToldOfTheirStatuses(t *testing.T) {
 		answer := b.create(further(c))
 		waiting := b.create(further(c)) // it changes nothing before it starts
 		if waiting.Claimed != nil {
-			t.Fatal("two runs at once")
+			t.Fatal("a run was claimed while another run of its task was active")
 		}
 		b.outcome(answer, mapping.Outcome{Status: mapping.RunSuccess}) // of a run that another follows
 		started := b.claimed(waiting)
@@ -88,7 +88,7 @@ func TestHooksAreToldOfTheirStatuses(t *testing.T) {
 			ids[d.ID] = true
 		}
 		if len(ids) != len(list) {
-			t.Errorf("%d ids of %d deliveries", len(ids), len(list))
+			t.Errorf("%d different ids for %d deliveries", len(ids), len(list))
 		}
 		byHook := map[string][]string{}
 		for _, said := range b.delivered() {
@@ -98,12 +98,12 @@ func TestHooksAreToldOfTheirStatuses(t *testing.T) {
 		}
 		want := map[string][]string{"all": {"working", "asking", "working", "cancelled"}, "asks": {"asking"}}
 		if diff := cmp.Diff(want, byHook); diff != "" {
-			t.Errorf("what the hooks were told (-want +got):\n%s", diff)
+			t.Errorf("statuses by hook (-want +got):\n%s", diff)
 		}
 		task, err := b.Tasks.Get(b.ctx, c.Run.TaskID)
 		b.ok(err)
 		if task.Status != mapping.TaskCancelled {
-			t.Errorf("the task is %s", task.Status)
+			t.Errorf("the task is %s, want cancelled", task.Status)
 		}
 	})
 }
@@ -130,22 +130,22 @@ func TestHookIsToldInOrder(t *testing.T) {
 		b.outcome(c, mapping.Outcome{Status: mapping.RunSuccess})
 		first, _ := b.due(9, nil)
 		if len(first) != 2 || first[0].Status != mapping.TaskWorking || first[1].Status != mapping.TaskWorking {
-			t.Fatalf("%+v", first)
+			t.Fatalf("got %+v", first)
 		}
 		b.ok(b.Deliveries.Failed(b.ctx, first[0], "HTTP 500", time.Second))
 		b.ok(b.Deliveries.Delivered(b.ctx, first[1]))
 		next, _ := b.due(9, nil)
 		if len(next) != 1 || next[0].Hook != "2" || next[0].Status != mapping.TaskDone {
-			t.Fatalf("%+v", next)
+			t.Fatalf("got %+v", next)
 		}
 		clock.at = clock.at.Add(time.Second)
 		again, _ := b.due(9, nil)
 		if len(again) != 1 || again[0].ID != first[0].ID {
-			t.Fatalf("%+v", again)
+			t.Fatalf("got %+v", again)
 		}
 		b.ok(b.Deliveries.Dead(b.ctx, again[0], "HTTP 410"))
 		if last, _ := b.due(9, nil); len(last) != 1 || last[0].Hook != "1" || last[0].Status != mapping.TaskDone {
-			t.Fatalf("%+v", last)
+			t.Fatalf("got %+v", last)
 		}
 	})
 }
@@ -183,7 +183,7 @@ func TestHooksOfATask(t *testing.T) {
 		b.ok(b.Tasks.DeleteHook(b.ctx, task, "b"))
 		b.ok(b.Tasks.DeleteHook(b.ctx, task, "b"))
 		if diff := cmp.Diff([]string{"a done"}, b.delivered()); diff != "" {
-			t.Errorf("after one was deleted (-want +got):\n%s", diff)
+			t.Errorf("hooks after a deletion (-want +got):\n%s", diff)
 		}
 		for i := range store.MaxHooks - 1 {
 			_, err := b.Tasks.PutHook(b.ctx, task, hookAt(fmt.Sprint("more", i), "http://h/1", mapping.TaskDone))
@@ -218,7 +218,7 @@ func TestTasksByStatus(t *testing.T) {
 			tasks, n, err := b.Tasks.List(b.ctx, q)
 			b.ok(err)
 			if n != total {
-				t.Errorf("%+v: a total of %d, want %d", q, n, total)
+				t.Errorf("%+v: total %d, want %d", q, n, total)
 			}
 			for _, k := range tasks {
 				ids, last = append(ids, k.ID), mapping.TaskMark{StatusAt: k.StatusAt, ID: k.ID}
@@ -229,7 +229,7 @@ func TestTasksByStatus(t *testing.T) {
 		want := []string{id(2), id(0), id(3), id(4), id(1)}
 		all, _ := list(store.TaskQuery{}, 5)
 		if diff := cmp.Diff(want, all); diff != "" {
-			t.Errorf("all (-want +got):\n%s", diff)
+			t.Errorf("all tasks (-want +got):\n%s", diff)
 		}
 		var pages []string
 		for q := (store.TaskQuery{Limit: 2}); ; {
@@ -240,12 +240,12 @@ func TestTasksByStatus(t *testing.T) {
 			pages, q.After = append(pages, ids...), last
 		}
 		if diff := cmp.Diff(want, pages); diff != "" {
-			t.Errorf("in pages (-want +got):\n%s", diff)
+			t.Errorf("tasks page by page (-want +got):\n%s", diff)
 		}
 		done, _ := list(store.TaskQuery{Status: []mapping.TaskStatus{mapping.TaskDone, mapping.TaskFailed}}, 2)
 		since, _ := list(store.TaskQuery{Since: begun.Add(2 * time.Second)}, 2)
 		if diff := cmp.Diff([][]string{{id(2), id(3)}, {id(2), id(0)}}, [][]string{done, since}); diff != "" {
-			t.Errorf("done, and since (-want +got):\n%s", diff)
+			t.Errorf("tasks by status, and by time (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -45,7 +45,7 @@ func TestThreadNames(t *testing.T) {
 		again, err := named(b, "a", "trip")
 		b.ok(err)
 		if again.Run.ThreadID == id {
-			t.Error("a deleted thread came back")
+			t.Error("a deleted thread exists again")
 		}
 	})
 }
