@@ -80,7 +80,7 @@ func TestCopiedStatesHaveTheResultsOfTheirTasks(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := rawjson.Get(rawjson.ElementsOf(alone.Tasks)[0], "result"); string(got) != want[i] {
-				t.Errorf("%s: state %d alone has the result %s, want %s", name, i, got, want[i])
+				t.Errorf("%s: state %d read by itself has the result %s, want %s", name, i, got, want[i])
 			}
 		}
 	}

@@ -68,7 +68,7 @@ func TestAnswerNamesItsTask(t *testing.T) {
 	b.Graph.Does(servicetest.Asking)
 	asked, out := b.Start(t, t.Context(), servicetest.NewRun("", "graph", "hi"))
 	if out.Status != mapping.RunInterrupted {
-		t.Fatalf("%+v", out)
+		t.Fatalf("got %+v", out)
 	}
 	answer := runOfTask(asked.TaskID, "")
 	answer.Command, answer.Input, answer.Kwargs, answer.HasInput = &adapter.Command{HasResume: true, Resume: []byte(`"yes"`)}, nil, nil, false
@@ -76,7 +76,7 @@ func TestAnswerNamesItsTask(t *testing.T) {
 	again := *answer
 	answered, out := b.Start(t, t.Context(), *answer)
 	if answered.TaskID != asked.TaskID || out.Status != mapping.RunSuccess {
-		t.Errorf("the answer is of task %s and ended %+v", answered.TaskID, out)
+		t.Errorf("the answer belongs to task %s and ended %+v", answered.TaskID, out)
 	}
 	if _, err := b.StartRun(t.Context(), &again); code(err) != service.CodeTaskEnded {
 		t.Errorf("a second answer: %v", err)
@@ -127,7 +127,7 @@ func TestTwoRunsOfATaskAtOnce(t *testing.T) {
 	}
 	for i, r := range runs {
 		if r.TaskID != task.ID || r.Options.FollowUp != (i > 0) {
-			t.Errorf("run %d is of task %s and a follow-up: %v", i, r.TaskID, r.Options.FollowUp)
+			t.Errorf("run %d belongs to task %s, follow-up: %v", i, r.TaskID, r.Options.FollowUp)
 		}
 	}
 	n := 0
