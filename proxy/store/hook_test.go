@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// says is what hooks of these tests are told: their id and the status, with their token as a header.
+// says is the WriteHook of these tests: the notification has the hook's id and the status, and the token as a header.
 func says(h mapping.Hook, status mapping.TaskStatus) *store.Webhook {
 	return &store.Webhook{Header: map[string]string{"Token": h.Token}, Body: []byte(h.ID + " " + string(status))}
 }
@@ -19,14 +19,14 @@ func hookAt(id, url string, fires ...mapping.TaskStatus) mapping.Hook {
 	return mapping.Hook{ID: id, Flavour: "f", URL: url, Token: "secret of " + id, Scheme: "Bearer", Credentials: "also secret", Fires: fires}
 }
 
-// hookedRun is a run of a new task with these hooks.
+// hookedRun returns a run of a new task with these hooks.
 func hookedRun(thread string, hooks ...mapping.Hook) *store.CreateRun {
 	n := newRun(thread, mapping.StrategyEnqueue)
 	n.Hooks, n.WriteHook = hooks, says
 	return n
 }
 
-// further is a run of the task of another.
+// further returns another run of c's task.
 func further(c *store.CreateRunResult) *store.CreateRun {
 	n := newRun(c.Run.ThreadID, mapping.StrategyEnqueue)
 	n.Task, n.Run.TaskID, n.WriteHook = nil, c.Run.TaskID, says
@@ -61,8 +61,8 @@ func (b *harness) delivered() (said []string) {
 
 var asks = mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: []mapping.Interrupt{{ID: "q", Value: []byte(`"sure?"`)}}}
 
-// TestHooksAreToldOfTheirStatuses checks that each hook is told the statuses that it names, with the change, and in
-// order.
+// TestHooksAreToldOfTheirStatuses checks that each hook is notified of the statuses that it names, in the transaction
+// of the change and in order.
 func TestHooksAreToldOfTheirStatuses(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -75,7 +75,7 @@ func TestHooksAreToldOfTheirStatuses(t *testing.T) {
 		if waiting.Claimed != nil {
 			t.Fatal("a run was claimed while another run of its task was active")
 		}
-		b.outcome(answer, mapping.Outcome{Status: mapping.RunSuccess}) // of a run that another follows
+		b.outcome(answer, mapping.Outcome{Status: mapping.RunSuccess}) // the end of a run that is followed by another
 		started := b.claimed(waiting)
 		_, _, err := b.Events.Append(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: started.Run.ID, Fence: started.Claimed.Fence, WriteHook: says,
 			Events: []mapping.Event{{Kind: mapping.KindStarted}}})
@@ -108,7 +108,7 @@ func TestHooksAreToldOfTheirStatuses(t *testing.T) {
 	})
 }
 
-// claimed claims a run that waited.
+// claimed claims a waiting run.
 func (b *harness) claimed(c *store.CreateRunResult) *store.CreateRunResult {
 	b.t.Helper()
 	got, _, err := b.Claims.ClaimNext(b.ctx, nil)
@@ -120,7 +120,7 @@ func (b *harness) claimed(c *store.CreateRunResult) *store.CreateRunResult {
 	return c
 }
 
-// TestHookIsToldInOrder checks that a delivery waits for the earlier ones of its hook, and for no others.
+// TestHookIsToldInOrder checks that a delivery waits only for earlier ones to the same hook.
 func TestHookIsToldInOrder(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -150,8 +150,8 @@ func TestHookIsToldInOrder(t *testing.T) {
 	})
 }
 
-// TestHooksOfATask checks that hooks are read without their secrets, replaced, bounded and deleted, together with what
-// they are still to be told.
+// TestHooksOfATask checks that hooks are read without their secrets, replaced, limited, and deleted together with their
+// pending deliveries.
 func TestHooksOfATask(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -197,8 +197,8 @@ func TestHooksOfATask(t *testing.T) {
 	})
 }
 
-// TestTasksByStatus checks that tasks are listed by the time of their status, in pages that do not depend on changes
-// before them.
+// TestTasksByStatus checks that tasks are listed by the time of their status, in pages that do not depend on changes in
+// earlier pages.
 func TestTasksByStatus(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -250,7 +250,7 @@ func TestTasksByStatus(t *testing.T) {
 	})
 }
 
-// TestTaskStatus checks that a task has the status of its newest run, also after that was deleted, and the time of the
+// TestTaskStatus checks that a task has the status of its newest run, even after that was deleted, and the time of the
 // change.
 func TestTaskStatus(t *testing.T) {
 	t.Parallel()
