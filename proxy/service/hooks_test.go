@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/service/servicetest"
 )
 
-// TestHooksThatAreRefused checks that a hook which could never be told is refused, on a task and with a run.
+// TestHooksThatAreRefused checks that a hook that could never be notified is refused, on a task and with a run.
 func TestHooksThatAreRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

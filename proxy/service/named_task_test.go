@@ -60,8 +60,8 @@ func code(err error) string {
 	return mapping.Classify(err).Code
 }
 
-// TestAnswerNamesItsTask checks that an answer is given to the task that the request names, and that a cancelled task
-// takes none.
+// TestAnswerNamesItsTask checks that an answer goes to the task named in the request, and that a cancelled task accepts
+// none.
 func TestAnswerNamesItsTask(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -97,8 +97,8 @@ func TestAnswerNamesItsTask(t *testing.T) {
 	}
 }
 
-// TestTwoRunsOfATaskAtOnce checks that runs that are requested at once follow each other in the task, or are refused
-// because the task has moved on.
+// TestTwoRunsOfATaskAtOnce checks that concurrent requests for runs of a task create runs that follow each other, or
+// are refused because the task has changed.
 func TestTwoRunsOfATaskAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -166,8 +166,8 @@ func TestRunsThatNameAnotherTask(t *testing.T) {
 	}
 }
 
-// TestTasksAreFoundByStatus checks that a task shows its status while it works, asks and is done, and that a search
-// finds it by that.
+// TestTasksAreFoundByStatus checks that a task has its status while it works, asks and is done, and that a search by it
+// finds the task.
 func TestTasksAreFoundByStatus(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
