@@ -43,10 +43,10 @@ type Dialect struct {
 	Refusal func(e *mapping.Error) any
 	// Fields are the documented fields of the face's requests.
 	Fields []mapping.RequestField
-	// Documents describe what the face serves.
+	// Documents describe the face's operations.
 	Documents []Document
-	// Speaks describes in a few words for people what the face's clients speak, and Chooses where they name the agent.
-	// "": the pages do not show it.
+	// Speaks describes the protocol of the face's clients in a few words for people. Chooses describes where they name
+	// the agent. If it is "", the pages do not show it.
 	Speaks, Chooses string
 	// Temporary are patterns for the names of files that a killed process leaves in the system's temporary folder.
 	Temporary []string

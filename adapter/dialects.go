@@ -81,7 +81,7 @@ func (l Dialects) Dial(up Upstream) (Backend, error) {
 	return nil, fmt.Errorf("agents.%s.dialect: %q cannot be called", up.Name, up.Config.Dialect)
 }
 
-// WriteHook writes what a hook is told in the dialect of its flavour.
+// WriteHook returns the request for a hook, in the dialect of the hook's flavour.
 func (l Dialects) WriteHook(n HookNotice) (HookPost, error) {
 	if d, _ := l.findFlavour(n.Hook.Flavour); d != nil && d.Hook != nil {
 		return d.Hook(n)

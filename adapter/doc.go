@@ -1,6 +1,6 @@
 // Package adapter is the contract between the bridge and the dialects it speaks. A dialect has two sides: a face, which
 // is mounted on the bridge's router, and a backend, which calls an agent. Every face works with every backend because
-// both only know the neutral model of package mapping.
+// both only know the neutral model of package mapping. Start reading at Dialect, Backend and Service.
 //
 // Dialects implement Dialect and Backend, package service implements Service, and the engine calls backends. The
 // package contains types and small rules. It opens no connections except those of Auto, which detects the dialect of an

@@ -14,8 +14,8 @@ type Observer interface {
 	Fork() Observer
 }
 
-// Observed is the run that an Observer looks at. It may be at work: of what can still change, such as its status,
-// nothing is to follow but by the events.
+// Observed is the run that an Observer looks at. It may be active: observers must take values that can change, such as
+// its status, from the events only.
 type Observed struct {
 	Run     mapping.Run
 	Exposes mapping.Exposure // of its agent

@@ -41,7 +41,7 @@ type Threads interface {
 	// ThreadPosition checks a cursor. It replaces a Live cursor by the newest position, so that no events before the
 	// call of ThreadEvents are missed.
 	ThreadPosition(ctx context.Context, threadID string, after Cursor) (Cursor, error)
-	// ThreadReplayStart returns where a reader must begin that wants the events after a position and needs each of
+	// ThreadReplayStart returns where a reader must begin if it wants the events after a position and needs each of
 	// their runs from its start. It refuses a position after which the log is incomplete (cursor_expired). The start of
 	// the thread means the first position with a complete log.
 	ThreadReplayStart(ctx context.Context, threadID string, after Cursor) (ReplayStart, error)

@@ -17,7 +17,7 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// holding answers POST /held once it may: the body was read by then, its memory is still held.
+// holding answers POST /held when it may. By then the body has been read, and its memory is still reserved.
 type holding struct{ read, may chan struct{} }
 
 func newHolding() *holding { return &holding{make(chan struct{}, 16), make(chan struct{})} }
@@ -168,7 +168,7 @@ func TestBodiesOfUnknownLength(t *testing.T) {
 				res.Body.Close()
 			}
 		}()
-		<-held.read // the third finds room, as these take 20 kB each of 128
+		<-held.read // the third fits, since these take 20 kB each of 128
 	}
 	broken, begun := io.Pipe()
 	go func() {
@@ -180,7 +180,7 @@ func TestBodiesOfUnknownLength(t *testing.T) {
 	}
 }
 
-// endings says that a POST for the end of a talk cancels it.
+// endings reports that a POST for the end of a talk cancels it.
 func endings(method, route, _ string) (adapter.Effect, bool) {
 	if method == "POST" && route == "/talks/{talk}/end" {
 		return adapter.Effect{Verb: mapping.Cancelled, Kind: "talk"}, true
@@ -199,7 +199,7 @@ func TestNearTheMemoryLimit(t *testing.T) {
 		r.HandleFunc("/talks/{talk}/end", answer).Methods("POST")
 		r.HandleFunc("/talks/{talk}/end", answer).Methods("PUT")
 	})
-	debug.SetMemoryLimit(math.MaxInt64) // for the collector: it shall not work for nothing
+	debug.SetMemoryLimit(math.MaxInt64) // so that the collector does not run in vain
 	if got := g.do(t, "POST", "/threads", "{}"); got.status != http.StatusOK {
 		t.Fatalf("with memory left: %d %s", got.status, got.body)
 	}
@@ -235,8 +235,8 @@ func TestNearTheMemoryLimit(t *testing.T) {
 	}
 }
 
-// A key holds half of limits.request_memory at the most and a tenant three quarters, by bodies and by messages of
-// sockets, so that others are served whatever it holds. A single caller may hold all.
+// A key may take at most half of limits.request_memory and a tenant three quarters, for bodies and for messages of
+// WebSockets, so that others are served. A single caller may take all.
 func TestABodyOfAnotherKeyFindsRoom(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", 60<<10)
@@ -250,9 +250,9 @@ func TestABodyOfAnotherKeyFindsRoom(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		auth  config.Auth
-		hold  []string // the keys of requests that hold 60 kB of 256 each
+		hold  []string // the keys of requests that take 60 kB of 256 each
 		ask   string
-		says  string // of a refusal; "": it is served
+		says  string // of the refusal; "": the request is served
 		where string
 	}{
 		"a key takes half":                     {auth(4), []string{"a1", "a1"}, "a1", `key "a1"`, "/threads"},

@@ -64,7 +64,7 @@ func (a *authority) sign(made *x509.Certificate, by *x509.Certificate) ([]byte, 
 	return der, key
 }
 
-// client is one with a certificate that is good for this long.
+// client returns a certificate that is valid for this long.
 func (a *authority) client(made x509.Certificate, known *x509.CertPool, protocol string, good time.Duration) *http.Client {
 	made.SerialNumber, made.NotBefore, made.NotAfter = big.NewInt(2), time.Now().Add(-time.Hour), time.Now().Add(good)
 	made.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
@@ -75,7 +75,7 @@ func (a *authority) client(made x509.Certificate, known *x509.CertPool, protocol
 	}}
 }
 
-// rdn is one relative distinguished name, of pairs of a type and a value.
+// rdn returns one relative distinguished name from pairs of type and value.
 func rdn(pairs ...string) pkix.RelativeDistinguishedNameSET {
 	types := map[string]asn1.ObjectIdentifier{"CN": {2, 5, 4, 3}, "O": {2, 5, 4, 10}}
 	var set pkix.RelativeDistinguishedNameSET
@@ -85,7 +85,7 @@ func rdn(pairs ...string) pkix.RelativeDistinguishedNameSET {
 	return set
 }
 
-// raw has a subject of just these names, the outermost first.
+// raw returns a subject with exactly these names, outermost first.
 func raw(names ...pkix.RelativeDistinguishedNameSET) x509.Certificate {
 	der, err := asn1.Marshal(pkix.RDNSequence(names))
 	if err != nil {
@@ -94,8 +94,8 @@ func raw(names ...pkix.RelativeDistinguishedNameSET) x509.Certificate {
 	return x509.Certificate{RawSubject: der}
 }
 
-// TestCertificates: a client is known by the name in its certificate, which an authority of tls.client_ca has signed,
-// unless it sends a key.
+// TestCertificates checks that a client is identified by the name in its certificate, signed by an authority of
+// tls.client_ca, unless it sends a key.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	files, known := certify(t, t.TempDir(), 1)
@@ -129,7 +129,7 @@ func TestCertificates(t *testing.T) {
 		want   string // id
 		status int
 	}{
-		{"a subject", raw(rdn("O", "acme"), rdn("CN", "builder")), "", "", 403}, // its rights are not those of the route
+		{"a subject", raw(rdn("O", "acme"), rdn("CN", "builder")), "", "", 403}, // its rights do not suffice for the route
 		{"a subject in another order", raw(rdn("CN", "builder"), rdn("O", "acme")), "", "", 401},
 		{"a subject with another name above", raw(rdn("O", "acme"), rdn("CN", "mallory"), rdn("CN", "builder")), "", "", 401},
 		{"a subject with an organization more", raw(rdn("O", "x"), rdn("O", "acme"), rdn("CN", "builder")), "", "", 401},

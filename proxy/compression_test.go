@@ -13,7 +13,7 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// long is JSON that is worth compressing.
+// long is JSON that is long enough to be compressed.
 var long = `{"text":"` + strings.Repeat("the same words again ", 200) + `"}`
 
 func compressedRoutes(r *mux.Router) {
@@ -36,7 +36,7 @@ func compressedRoutes(r *mux.Router) {
 	write("/unnamed", "", long)
 	write("/encoded", "application/json", "words, as they are said to be", "Content-Encoding", "br")
 	write("/encoded-long", "application/json", long, "Content-Encoding", "br")
-	r.HandleFunc("/flushed", func(w http.ResponseWriter, _ *http.Request) { // before there is anything
+	r.HandleFunc("/flushed", func(w http.ResponseWriter, _ *http.Request) { // before any content
 		w.Header().Set("Content-Type", "application/json")
 		_ = http.NewResponseController(w).Flush()
 		_, _ = io.WriteString(w, long)
@@ -104,7 +104,7 @@ func TestJSONIsCompressedWhereItIsAskedFor(t *testing.T) {
 	}
 }
 
-// The answer to HEAD says nothing of a body that is not sent.
+// The response to HEAD does not describe a body, which is not sent.
 func TestHeadIsNotCompressed(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, compressedRoutes)
@@ -114,7 +114,7 @@ func TestHeadIsNotCompressed(t *testing.T) {
 	}
 }
 
-// A head that leaves before there is any content keeps its status, and the writer its deadlines.
+// A head that is flushed before any content keeps its status, and the writer its deadlines.
 func TestAHeadIsFlushedAsItIs(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, func(r *mux.Router) {
@@ -136,7 +136,7 @@ func TestAHeadIsFlushedAsItIs(t *testing.T) {
 	}
 }
 
-// flushes counts how often what was written is sent.
+// flushes counts how often written data is sent.
 type flushes struct {
 	*httptest.ResponseRecorder
 	n int
@@ -166,7 +166,7 @@ func TestAStreamIsFlushedOnce(t *testing.T) {
 	}
 }
 
-// A connection that becomes another one is handed over as it is.
+// A hijacked connection is handed over unchanged.
 func TestUpgradesAreNotCompressed(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, func(r *mux.Router) {
@@ -205,7 +205,7 @@ func decoded(t *testing.T, r reply) string {
 	return string(text)
 }
 
-// A stream's head leaves before its first event, whatever the client takes.
+// A stream's head is sent before its first event, whatever the client accepts.
 func TestHeadOfAStreamIsNotHeldBack(t *testing.T) {
 	t.Parallel()
 	seen := make(chan struct{})
@@ -236,7 +236,7 @@ func TestHeadOfAStreamIsNotHeldBack(t *testing.T) {
 	}
 }
 
-// Pieces of JSON that are flushed arrive, as in an answer that is kept alive by spaces.
+// Flushed pieces of JSON arrive, as in a response that is kept alive by spaces.
 func TestFlushedPiecesOfJSONArrive(t *testing.T) {
 	t.Parallel()
 	seen := make(chan struct{})
@@ -274,7 +274,7 @@ func TestFlushedPiecesOfJSONArrive(t *testing.T) {
 	}
 }
 
-// An answer that breaks off in the middle is not taken for a whole one.
+// A response that breaks off is not taken as complete.
 func TestCompressedAnswerThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, func(r *mux.Router) {
@@ -290,7 +290,7 @@ func TestCompressedAnswerThatBreaksOff(t *testing.T) {
 		req.Header.Set("Accept-Encoding", accept)
 		res, err := (&http.Transport{}).RoundTrip(req)
 		if err != nil {
-			continue // broken before its head
+			continue // it broke before its head
 		}
 		if _, err := io.ReadAll(res.Body); err == nil {
 			t.Errorf("%s: it was read to an end", accept)

@@ -77,7 +77,7 @@ func TestHijackedConnectionsCount(t *testing.T) {
 	if n := g.door.connections.open.Load(); n != 1 {
 		t.Errorf("%d connections are open, want 1", n)
 	}
-	// What comes now are no requests, whatever it looks like.
+	// The following bytes are not requests, whatever they look like.
 	_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
 	close(out)
 	<-closed
@@ -86,8 +86,8 @@ func TestHijackedConnectionsCount(t *testing.T) {
 	}
 }
 
-// A key holds half of the connections at the most and a tenant three quarters, so that others are served. A request
-// that has been answered holds none.
+// A key may use at most half of the connections and a tenant three quarters, so that others are served. An answered
+// request uses none.
 func TestAKeyLeavesConnectionsToOthers(t *testing.T) {
 	t.Parallel()
 	keyOf := func(id string) string { return "key-0123456789-" + id }

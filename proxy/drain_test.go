@@ -14,7 +14,7 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// held is a route whose requests stay until they are told to go.
+// held is a route whose requests wait until they are released.
 type held struct {
 	in, out chan struct{}
 	causes  chan error
@@ -38,7 +38,7 @@ func (h *held) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// get asks for the held route and returns its body once it ended.
+// get requests the held route and returns its body when it has ended.
 func (h *held) get(t *testing.T, g *rig) <-chan string {
 	t.Helper()
 	return h.ask(t, g, "/held")
@@ -161,7 +161,7 @@ func TestLastingStreamsAreNotWaitedFor(t *testing.T) {
 func TestWorkThatHangs(t *testing.T) {
 	t.Parallel()
 	took := stopOfWorkThatHangs(t)
-	for range 2 { // a busy machine adds to it now and then, a wait that is too long always
+	for range 2 { // a busy machine is slow now and then; a real hang occurs each time
 		if took > graceOfHanging+3*time.Second {
 			took = min(took, stopOfWorkThatHangs(t))
 		}
@@ -173,7 +173,7 @@ func TestWorkThatHangs(t *testing.T) {
 
 const graceOfHanging = 50 * time.Millisecond
 
-// stopOfWorkThatHangs is how long a server takes to stop whose handler and whose drain hang.
+// stopOfWorkThatHangs returns how long a server takes to stop if its handler and its drain hang.
 func stopOfWorkThatHangs(t *testing.T) time.Duration {
 	t.Helper()
 	h := newHeld()

@@ -16,8 +16,8 @@ const (
 	sized   = "POST /threads HTTP/1.1\r\nHost: localhost\r\nContent-Length: 33\r\n\r\nContent-Length: 1\r\n\r\nTransfer-Enc"
 )
 
-// answers sends bytes on one connection, piece by piece, and reads the statuses of what comes back until the server
-// closes it, or after want answers.
+// answers sends bytes on one connection, piece by piece, and returns the statuses of the responses until the server
+// closes it, or after want responses.
 func (g *rig) answers(t *testing.T, text string, piece, want int) (statuses []int, closed bool) {
 	t.Helper()
 	conn, err := net.Dial("tcp", g.Addr())
@@ -30,7 +30,7 @@ func (g *rig) answers(t *testing.T, text string, piece, want int) (statuses []in
 		for len(text) > 0 {
 			n := min(piece, len(text))
 			if _, err := io.WriteString(conn, text[:n]); err != nil {
-				return // refused before all of it was sent
+				return // refused before everything was sent
 			}
 			text = text[n:]
 		}

@@ -228,7 +228,7 @@ func TestForwardedForIsBelievedFromTrustedPeersOnly(t *testing.T) {
 	}
 }
 
-// A client has one address, however a trusted proxy spells it.
+// A client has one address, whatever the spelling of a trusted proxy.
 func TestForwardedAddressesHaveOneSpelling(t *testing.T) {
 	t.Parallel()
 	trusted, err := newTrustedProxies([]string{"10.0.0.0/8"})
@@ -241,7 +241,7 @@ func TestForwardedAddressesHaveOneSpelling(t *testing.T) {
 		"2001:DB8:0::9":         "2001:db8::9",
 		"fe80::1%<b>eth0":       "10.0.0.1",
 		"6.6.6.6, ::1%x":        "10.0.0.1",
-		"6.6.6.6, ::ffff:a00:2": "6.6.6.6", // through another proxy that is trusted
+		"6.6.6.6, ::ffff:a00:2": "6.6.6.6", // through another trusted proxy
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
 		r.RemoteAddr = "10.0.0.1:1"

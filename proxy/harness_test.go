@@ -25,7 +25,7 @@ import (
 
 const aliceKey = "alice-0123456789abcdef"
 
-// rig is a running server in front of a few routes.
+// rig is a running server with a few routes.
 type rig struct {
 	*Server
 	url  string
@@ -35,7 +35,7 @@ type rig struct {
 	err  error // of Run, after done
 }
 
-// prepare makes a server that listens; change and mount may be nil.
+// prepare creates a server that listens. change and mount may be nil.
 func prepare(t *testing.T, change func(*config.Config, *Options), mount func(*mux.Router)) *rig {
 	t.Helper()
 	cfg := config.Default()
@@ -103,7 +103,7 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "path=%s id=%s who=%s key=%s%s", r.URL.Path, mux.Vars(r)["thread_id"], who.ID, r.Header.Get("X-Api-Key"), r.Header.Get("Authorization"))
 }
 
-// echo reads the body the way faces do.
+// echo reads the body like faces do.
 func echo(w http.ResponseWriter, r *http.Request) {
 	b, err := io.ReadAll(r.Body)
 	switch known := (*mapping.Error)(nil); {
@@ -120,10 +120,10 @@ type reply struct {
 	status int
 	header http.Header
 	body   string
-	closes bool // the connection
+	closes bool // the connection is closed
 }
 
-// do sends a request; headers are name, value pairs, where Host is the host.
+// do sends a request. headers are pairs of name and value, where Host is the host.
 func (g *rig) do(t *testing.T, method, path, body string, headers ...string) reply {
 	t.Helper()
 	req, err := http.NewRequest(method, g.url+path, strings.NewReader(body))
@@ -155,7 +155,7 @@ func read(t *testing.T, res *http.Response) reply {
 	return reply{res.StatusCode, res.Header, string(b), res.Close}
 }
 
-// raw sends bytes as they are and reads one answer.
+// raw sends bytes unchanged and reads one response.
 func (g *rig) raw(t *testing.T, request string) reply {
 	t.Helper()
 	conn, err := net.Dial("tcp", g.Addr())
@@ -176,7 +176,7 @@ func (g *rig) raw(t *testing.T, request string) reply {
 	return read(t, res)
 }
 
-// code is the error code of a plain refusal.
+// code returns the error code of a plain refusal.
 func (r reply) code(t *testing.T) string {
 	t.Helper()
 	var e struct{ Code, Message string }

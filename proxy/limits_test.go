@@ -19,7 +19,7 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// trickle is a connection on which a piece of a body comes every pause.
+// trickle is a connection on which a piece of a body arrives after every pause.
 type trickle struct {
 	http.ResponseWriter
 	pieces   int
@@ -55,7 +55,7 @@ func TestSlowUpload(t *testing.T) {
 	for name, c := range map[string]struct {
 		rate   int64
 		body   trickle
-		work   time.Duration // of the bridge, between two reads
+		work   time.Duration // the bridge's time between two reads
 		passes bool
 		within time.Duration
 	}{
@@ -144,7 +144,7 @@ func TestSlowUploadIsAnswered(t *testing.T) {
 	}
 }
 
-// A client that sends on although its body is refused, and wants the connection closed, reads why.
+// A client that continues to send a refused body, and wants the connection closed, reads the reason.
 func TestRefusedBodyIsAnswered(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, nil)
@@ -171,7 +171,7 @@ func TestRefusedBodyIsAnswered(t *testing.T) {
 	}
 }
 
-// A refused body that never comes does not hold its connection.
+// A refused body that never arrives does not keep its connection open.
 func TestRefusedBodyIsNotAwaited(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, nil)
@@ -191,8 +191,8 @@ func TestRefusedBodyIsNotAwaited(t *testing.T) {
 	}
 }
 
-// TestRefusalReachesAClientThatStillSends: most clients send all of a body before they read the answer. A connection
-// that is closed while bytes are unread is reset, and takes the answer with it.
+// TestRefusalReachesAClientThatStillSends checks that the refusal arrives, since most clients send all of a body before
+// they read the response. A connection that is closed with unread bytes is reset, and the response is lost.
 func TestRefusalReachesAClientThatStillSends(t *testing.T) {
 	t.Parallel()
 	const size = 12 << 20

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestCannotListen: each cause has its own advice, and names the key to change.
+// TestCannotListen checks that the error for each cause has its own advice and names the key to change.
 func TestCannotListen(t *testing.T) {
 	t.Parallel()
 	for cause, says := range map[syscall.Errno]string{

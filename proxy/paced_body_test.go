@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// deadlines is a writer that knows the newest deadline of the body.
+// deadlines is a writer that records the newest deadline of the body.
 type deadlines struct {
 	http.ResponseWriter
 	at  time.Time
-	set int // how often one was
+	set int // how often one was set
 }
 
 func (d *deadlines) SetReadDeadline(at time.Time) error {
@@ -22,7 +22,7 @@ func (d *deadlines) SetReadDeadline(at time.Time) error {
 	return nil
 }
 
-// hesitant is a body whose pieces come after a while.
+// hesitant is a body whose pieces arrive after a while.
 type hesitant struct{ wait time.Duration }
 
 func (h hesitant) Read(b []byte) (int, error) {
@@ -30,8 +30,8 @@ func (h hesitant) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestABodyThatHasEndedIsNotTimedAgain: what reads on after the end, as net/http does where it writes a body of a known
-// length, would set a deadline that has passed.
+// TestABodyThatHasEndedIsNotTimedAgain checks reads after the end, such as those of net/http when it writes a body of
+// known length: they would set a deadline that has passed.
 func TestABodyThatHasEndedIsNotTimedAgain(t *testing.T) {
 	t.Parallel()
 	d := &deadlines{ResponseWriter: httptest.NewRecorder()}
@@ -45,8 +45,8 @@ func TestABodyThatHasEndedIsNotTimedAgain(t *testing.T) {
 	}
 }
 
-// TestUploadsAreNotTimedWhileTheyAreNotRead: of an upload whose client has used up nearly all of its time, the rest
-// does not run out while the bridge itself waits, such as for a rate.
+// TestUploadsAreNotTimedWhileTheyAreNotRead checks that an upload whose client has used up nearly all of its time does
+// not expire while the bridge itself waits, for example because of a rate.
 func TestUploadsAreNotTimedWhileTheyAreNotRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

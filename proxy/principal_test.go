@@ -44,8 +44,8 @@ func TestGuessesAreRefused(t *testing.T) {
 	}
 }
 
-// TestMetricsNeedTheirRight: /metrics tells of all tenants and agents, so a key that is confined to some needs a right
-// to it, and a key with that right alone reads nothing else.
+// TestMetricsNeedTheirRight checks that a restricted key needs a right for /metrics, which reveals all tenants and
+// agents, and that a key with only that right reads nothing else.
 func TestMetricsNeedTheirRight(t *testing.T) {
 	t.Parallel()
 	key := func(id string) config.Secret { return config.Secret(id + "-0123456789abcdef") }

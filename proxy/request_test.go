@@ -142,7 +142,7 @@ func TestBodyLimit(t *testing.T) {
 	}
 }
 
-// hurried are bounds that a test can wait for, and that a request on a busy machine keeps.
+// hurried are time limits that are short enough for a test and long enough for a request on a busy machine.
 var hurried = times{
 	header: time.Second, read: time.Second, body: 2 * time.Second,
 	write: time.Minute, idle: time.Second, winding: time.Second,
@@ -188,7 +188,8 @@ func TestSlowloris(t *testing.T) {
 	}
 }
 
-// TestBodyDeadlineDoesNotEndTheRequest: a handler may take longer than the body's deadline once the body is read.
+// TestBodyDeadlineDoesNotEndTheRequest checks that a handler may take longer than the body's deadline once the body is
+// read.
 func TestBodyDeadlineDoesNotEndTheRequest(t *testing.T) {
 	t.Parallel()
 	g := hurry(t, nil, func(r *mux.Router) {
@@ -209,7 +210,7 @@ func TestBodyDeadlineDoesNotEndTheRequest(t *testing.T) {
 	}
 }
 
-// TestSlowReaderIsCutOff: a stream to a client that reads nothing ends.
+// TestSlowReaderIsCutOff checks that a stream to a client that reads nothing ends.
 func TestSlowReaderIsCutOff(t *testing.T) {
 	t.Parallel()
 	ended := make(chan error, 1)

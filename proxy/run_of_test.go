@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 )
 
-// TestRunOf: the access line names the run that an answer or a path tells.
+// TestRunOf checks that the access log has the run from the response or the path.
 func TestRunOf(t *testing.T) {
 	t.Parallel()
 	const run, other = "0190e1f2-0000-7000-8000-000000000001", "0190e1f2-0000-7000-8000-000000000002"

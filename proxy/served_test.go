@@ -16,8 +16,8 @@ import (
 
 const bobsKey = "bob-0123456789abcdef"
 
-// streaming are routes of which one answers as long as its request goes on. begun is told of each, and over why it
-// ended.
+// streaming are routes, one of which responds as long as its request continues. begun receives each request, and over
+// the reason for its end.
 func streaming(begun chan<- string, over chan<- error) func(*mux.Router) {
 	return func(r *mux.Router) {
 		r.HandleFunc("/stream/{who}", func(w http.ResponseWriter, r *http.Request) {
@@ -29,8 +29,8 @@ func streaming(begun chan<- string, over chan<- error) func(*mux.Router) {
 	}
 }
 
-// TestReconfigure: what is asked from now on is answered by the new configuration; what is under way goes on, but for
-// that of a key that is not there any more.
+// TestReconfigure checks that new requests are answered according to the new configuration. Requests in progress
+// continue, except those of a removed key.
 func TestReconfigure(t *testing.T) {
 	t.Parallel()
 	begun, over := make(chan string, 2), make(chan error, 2)
@@ -107,7 +107,7 @@ func TestReconfigure(t *testing.T) {
 	}
 }
 
-// TestReconfigureRefuses: what cannot be used leaves everything as it is.
+// TestReconfigureRefuses checks that an unusable configuration changes nothing.
 func TestReconfigureRefuses(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, nil)

@@ -24,7 +24,7 @@ func TestRefusedOriginsAreLoggedOnce(t *testing.T) {
 	}
 }
 
-// A refusal names what lets an origin in, as the configuration calls it.
+// A refusal names the configuration key that would allow the origin.
 func TestARefusedOriginIsToldWhatLetsItIn(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, nil)

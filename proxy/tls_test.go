@@ -25,7 +25,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// certify writes a certificate of its own for 127.0.0.1, and its key.
+// certify writes a self-signed certificate for 127.0.0.1, and its key.
 func certify(t *testing.T, folder string, serial int64) (files config.TLS, known *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -78,7 +78,7 @@ func TestTLSWithEitherVersionOfHTTP(t *testing.T) {
 			TLSClientConfig: &tls.Config{RootCAs: known, NextProtos: protocols}, ForceAttemptHTTP2: version == "HTTP/2.0",
 		}}
 		defer client.CloseIdleConnections()
-		for range 3 { // a connection is used again
+		for range 3 { // a connection is reused
 			res, err := client.Post(g.URL()+"/threads", "application/json", strings.NewReader("hello"))
 			if err != nil {
 				t.Fatal(version, err)
@@ -174,7 +174,7 @@ func TestCertificateIsReadAgainWhenItChanges(t *testing.T) {
 	if bytes.Equal(old, fresh) {
 		t.Fatal("the key is the same")
 	}
-	if err := os.WriteFile(files.Key, old, 0o600); err != nil { // the key is not written yet
+	if err := os.WriteFile(files.Key, old, 0o600); err != nil { // the new key is not written yet
 		t.Fatal(err)
 	}
 	undated(t, files.Cert, files.Key)
@@ -189,7 +189,7 @@ func TestCertificateIsReadAgainWhenItChanges(t *testing.T) {
 	serial(2)
 }
 
-// undated gives files the date that they always have, as in a store of packages.
+// undated sets the modification time that files always have in a package store.
 func undated(t *testing.T, files ...string) {
 	t.Helper()
 	for _, file := range files {
@@ -210,8 +210,8 @@ func TestCertificateThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// TestClientsShowACertificate: of the authority that tls.client_ca names at the time, or no request passes the
-// handshake.
+// TestClientsShowACertificate checks that a client needs a certificate of the current authority in tls.client_ca to
+// complete the handshake.
 func TestClientsShowACertificate(t *testing.T) {
 	t.Parallel()
 	files, known := certify(t, t.TempDir(), 1)

@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestVisitURL: whatever a request says of where it was sent, the URL is a plain one.
+// TestVisitURL checks that the URL is a plain one, whatever the request claims about its address.
 func TestVisitURL(t *testing.T) {
 	t.Parallel()
 	trusted, err := newTrustedProxies([]string{"10.0.0.0/8"})
@@ -59,8 +59,8 @@ func TestVisitURL(t *testing.T) {
 	}
 }
 
-// TestPagesAreSeenByAll: a page is told its visitor, and one whose key opens nothing may use no agent. Wrong keys are
-// counted, and slowed down, as elsewhere.
+// TestPagesAreSeenByAll checks that a page gets its visitor, and that a visitor with an invalid key may use no agent.
+// Wrong keys are counted and slowed down, as elsewhere.
 func TestPagesAreSeenByAll(t *testing.T) {
 	t.Parallel()
 	g := start(t, func(c *config.Config, o *Options) {

@@ -400,7 +400,7 @@ func (s *server) resumeRequest(thread string, of mapping.Run, question string, s
 }
 
 // answeredBefore serves a form whose question is no longer open. If the same form was sent before, as by a second
-// click, it leads to the thread. Else it fails with who answered and when.
+// click, it leads to the thread. Otherwise it returns an error with the key that answered and the time.
 func (s *server) answeredBefore(w http.ResponseWriter, r *http.Request, in url.Values, thread, id string) error {
 	by, err := s.runThatAnswered(r.Context(), thread, id)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package page is the frame of the bridge's own pages: their style, their browser policy, and how they are sent.
 // Packages inspect and front provide the contents, and the bridge specifies the tabs. The main part of a page is a
-// template of html/template. This package uses no service.
+// template of html/template. This package uses no service. Start reading at New and Page.
 //
 // A page works without scripts. Its only style is included, so that it is painted as soon as it has arrived, and its
 // policy (Content Security Policy Level 3) allows that style by its digest. It loads nothing, not even from the bridge,

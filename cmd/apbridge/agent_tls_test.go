@@ -55,13 +55,13 @@ func (a *authority) sign(c *x509.Certificate) (der []byte, key *ecdsa.PrivateKey
 	return der, key
 }
 
-// pair is a certificate for a name.
+// pair returns a certificate for a name.
 func (a *authority) pair(name string) tls.Certificate {
 	der, key := a.sign(&x509.Certificate{DNSNames: []string{name}})
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// write has a folder hold the authority, and a certificate of it for the bridge with its key.
+// write writes the authority to a folder, with a certificate for the bridge and its key.
 func (a *authority) write(folder string) {
 	a.t.Helper()
 	mine := a.pair("bridge")
@@ -76,18 +76,18 @@ func (a *authority) write(folder string) {
 	}
 }
 
-// agent is how a server speaks TLS that is called agent.internal, and wants a certificate of the authority.
+// agent returns the TLS settings of a server agent.internal that requires a certificate of the authority.
 //
-// It speaks TLS 1.2: in 1.3 a client's handshake is over before its certificate is looked at, and whether the client
-// reads the refusal or the end of the connection is a matter of moments.
+// It uses TLS 1.2: in 1.3 a client's handshake ends before its certificate is checked, and it depends on timing whether
+// the client reads the refusal or the end of the connection.
 func (a *authority) agent() *tls.Config {
 	known := x509.NewCertPool()
 	known.AddCert(a.cert)
 	return &tls.Config{Certificates: []tls.Certificate{a.pair("agent.internal")}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: known, NextProtos: []string{"h2", "http/1.1"}, MaxVersion: tls.VersionTLS12}
 }
 
-// TestTLSTowardsAnAgent: the bridge shows its certificate and checks the agent's, on both ways to it, and does so with
-// what the files hold after they have changed.
+// TestTLSTowardsAnAgent checks that the bridge shows its certificate and checks the agent's, on both ways to it, with
+// the current contents of the files.
 func TestTLSTowardsAnAgent(t *testing.T) {
 	t.Parallel()
 	one, folder := newAuthority(t), t.TempDir()

@@ -16,7 +16,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// built is the program as it is built, with a command line.
+// built is the built program with a command line.
 func built(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), rig.Binary(t), args...)
@@ -24,7 +24,7 @@ func built(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// says runs the program and wants an exit code and words of what it prints.
+// says runs the program and expects an exit code and words of its output.
 func says(t *testing.T, code int, want string, args ...string) string {
 	t.Helper()
 	cmd := built(t, args...)
@@ -35,13 +35,13 @@ func says(t *testing.T, code int, want string, args ...string) string {
 	return string(out)
 }
 
-// over is a bridge in a process of its own over a database.
+// over is a bridge in a separate process over a database.
 func over(t *testing.T, database, agent string) *rig.Process {
 	t.Helper()
 	return rig.StartProcess(t, rig.Binary(t), t.TempDir(), fmt.Sprintf("database: '%s'\nagents: {legacy: {url: '%s'}}\n", database, agent))
 }
 
-// talks makes a thread with a run that has ended, and returns where its state is.
+// talks creates a thread with an ended run, and returns the path of its state.
 func talks(t *testing.T, p *rig.Process, i int) (path string) {
 	t.Helper()
 	thread := fmt.Sprintf("01980000-0000-7000-8000-%012d", i)
@@ -103,7 +103,7 @@ func TestBackupWhileABridgeServes(t *testing.T) {
 	}
 }
 
-// A backup that is killed leaves nothing that bears its name and is not whole.
+// A backup that is killed leaves no incomplete file under its name.
 func TestBackupThatIsKilled(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -125,14 +125,14 @@ func TestBackupThatIsKilled(t *testing.T) {
 	})
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	if there(file) { // it was quicker
+	if there(file) { // the backup was faster
 		says(t, 0, "is whole", "restore", "--check", file)
 	}
 	says(t, 0, "holds 1 thread, 1 run", "backup", file, "--database", database, "--force")
 	says(t, 0, "is whole. It holds 1 thread, 1 run", "restore", "--check", file)
 }
 
-// An import that is killed amid the lines leaves an empty database, which takes the next one.
+// An import that is killed between lines leaves an empty database, which accepts the next one.
 func TestImportThatIsKilled(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
@@ -155,7 +155,7 @@ func TestImportThatIsKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines := bytes.SplitAfter(whole, []byte("\n"))
-		most := bytes.Join(lines[:len(lines)-2], nil) // all but the end: what follows the last of them is read by the process
+		most := bytes.Join(lines[:len(lines)-2], nil) // all but the end: the process must wait for more after the last of them
 		if _, err := in.Write(append(most, bytes.Repeat([]byte(" "), 1<<18)...)); err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +177,7 @@ func exportedBy(t *testing.T, database string) []byte {
 	return out
 }
 
-// A bridge moves from SQLite to PostgreSQL and back: clients find what they had, and it goes on.
+// A bridge moves from SQLite to PostgreSQL and back: clients find the same data, and it works.
 func TestABridgeMovesToAnotherDatabase(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
@@ -201,7 +201,7 @@ func TestABridgeMovesToAnotherDatabase(t *testing.T) {
 	})
 }
 
-// What is wrong is said in one line, with what to do.
+// Each mistake is reported in one line with advice.
 func TestDatabaseCommandsThatAreWrong(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -225,7 +225,7 @@ func TestDatabaseCommandsThatAreWrong(t *testing.T) {
 		t.Error("a database was made")
 	}
 	rig.WriteFile(t, none+"-lock", "")
-	for _, of := range []string{"", "-wal", "-shm", "-lock", "-journal", ".new"} { // of the database of a bridge
+	for _, of := range []string{"", "-wal", "-shm", "-lock", "-journal", ".new"} { // of a bridge's database
 		says(t, 2, "none.db-lock is there", "backup", none+of, "--force", "--database", none)
 		says(t, 2, "none.db-lock is there", "export", none+of, "--force", "--database", none)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/apbridge/apbridge/examples/legacyagent"
 )
 
-// scriptedGrader is an OpenAI-compatible endpoint that knows one key and always answers the same.
+// scriptedGrader is an OpenAI-compatible endpoint that knows one key and always gives the same response.
 func scriptedGrader(answer string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -29,7 +29,7 @@ func scriptedGrader(answer string) http.Handler {
 	})
 }
 
-// graded is a folder with one challenge for a model, of each scoring.
+// graded creates a folder with one challenge for a model for each kind of scoring.
 func graded(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -43,7 +43,8 @@ func graded(t *testing.T) string {
 	return folder
 }
 
-// TestBenchGrader: a model judges by each scoring, and what it took is told apart from the agent's.
+// TestBenchGrader checks that a model judges by each kind of scoring, and that its usage is reported separately from
+// the agent's.
 func TestBenchGrader(t *testing.T) {
 	t.Parallel()
 	agent, challenges := serving(t, legacyagent.Handler()), graded(t)
@@ -73,8 +74,8 @@ func TestBenchGrader(t *testing.T) {
 	holds(t, out, "0 passed, 0 failed, 3 skipped, 0 not judged", "none is configured (--grader-url)")
 }
 
-// TestBenchGraderRefuses: a grader that cannot be used is told before the agent is asked, but only where something is
-// for it.
+// TestBenchGraderRefuses checks that an unusable grader is reported before the agent is called, but only if a challenge
+// needs it.
 func TestBenchGraderRefuses(t *testing.T) {
 	t.Parallel()
 	agent := serving(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

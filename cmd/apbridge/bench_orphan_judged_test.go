@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// clinging is a program of an agent that heeds no signal that can be ignored, prints that it runs, and never ends.
+// clinging is an agent's program that ignores all signals that can be ignored, prints that it runs, and never ends.
 const clinging = `import os, signal, socket
 for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(s, signal.SIG_IGN)
@@ -24,7 +24,7 @@ while True:
     held.recv(1)
 `
 
-// TestBenchLeavesNoJudgedProgram: a program that is judged, and its child, end with the command also where that is
+// TestBenchLeavesNoJudgedProgram checks that a judged program and its child end with the command, even if that is
 // killed.
 func TestBenchLeavesNoJudgedProgram(t *testing.T) {
 	t.Parallel()

@@ -17,8 +17,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// cling is what an agent does that resists its end: it heeds no signal that can be ignored, has a child that does as it
-// does, and both hold a connection to a test for as long as they live.
+// cling is an agent that resists its end: it ignores all signals that can be ignored, and has a child that does the
+// same. Both keep a connection to a test open as long as they live.
 func cling(t *testing.T) {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	conn, err := net.Dial("tcp", os.Getenv("BENCH_CLING"))
@@ -37,7 +37,7 @@ func cling(t *testing.T) {
 	_, _ = io.Copy(io.Discard, conn)
 }
 
-// TestBenchLeavesNoAgent: however the command ends, the agent that it started ends, with what that has started.
+// TestBenchLeavesNoAgent checks that the started agent and its descendants end, however the command ends.
 func TestBenchLeavesNoAgent(t *testing.T) {
 	t.Parallel()
 	binary := rig.Binary(t)
@@ -72,7 +72,7 @@ func TestBenchLeavesNoAgent(t *testing.T) {
 	}
 }
 
-// accepted is the next connection, which stays open until the test ends.
+// accepted returns the next connection, which stays open until the test ends.
 func accepted(t *testing.T, l net.Listener) net.Conn {
 	t.Helper()
 	conn, err := l.Accept()
@@ -83,7 +83,7 @@ func accepted(t *testing.T, l net.Listener) net.Conn {
 	return conn
 }
 
-// isGone waits for the end of a connection, which is that of the process at its other end.
+// isGone waits for the end of a connection, and so of the process at its other end.
 func isGone(t *testing.T, who string, conn net.Conn) {
 	t.Helper()
 	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
@@ -101,14 +101,13 @@ func once(s os.Signal) func(*testing.T, *os.Process, <-chan struct{}) {
 	}
 }
 
-// twice sends a signal until the process has ended: a second one that comes too soon after the first is not taken for
-// one.
+// twice sends a signal until the process has ended, because a second one too soon after the first does not count.
 func twice(s os.Signal) func(*testing.T, *os.Process, <-chan struct{}) {
 	return func(_ *testing.T, bench *os.Process, ended <-chan struct{}) {
 		again := time.NewTicker(bounce / 2)
 		defer again.Stop()
 		for {
-			_ = bench.Signal(s) // it may be gone
+			_ = bench.Signal(s) // it may have ended
 			select {
 			case <-ended:
 				return

@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/examples/legacyagent"
 )
 
-// TestBenchReportsNoSecrets: neither the command line nor the name of a started agent brings a secret into what is
-// written.
+// TestBenchReportsNoSecrets checks that no secret from the command line or from the name of a started agent is in the
+// output.
 func TestBenchReportsNoSecrets(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

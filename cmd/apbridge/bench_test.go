@@ -22,7 +22,7 @@ import (
 	"github.com/apbridge/apbridge/examples/threadagent"
 )
 
-// TestChildAgent is no test: as a child of one it is an agent that serves at PORT.
+// TestChildAgent is not a test: in a child process of one it is an agent that serves at PORT.
 func TestChildAgent(t *testing.T) {
 	legacy := legacyagent.Handler()
 	handler := legacy
@@ -63,10 +63,10 @@ func TestChildAgent(t *testing.T) {
 	t.Fatal(server.ListenAndServe())
 }
 
-// childAgent is a command line that starts an agent.
+// childAgent returns a command line that starts an agent.
 func childAgent() []string { return []string{"--", os.Args[0], "-test.run=^TestChildAgent$"} }
 
-// TestBench: an agent of either kind, however it is named, is judged alike.
+// TestBench checks that an agent of either kind is judged in the same way, however it is named.
 func TestBench(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	legacy, graph := serving(t, legacyagent.Handler()), serving(t, threadagent.Handler())
@@ -113,7 +113,7 @@ func linked(t *testing.T, address string) int {
 	return res.StatusCode
 }
 
-// TestBenchChoice: each flag that chooses challenges, or says how they are run, does.
+// TestBenchChoice checks the effect of each flag that selects challenges or changes how they are run.
 func TestBenchChoice(t *testing.T) {
 	t.Parallel()
 	agent, folder := serving(t, legacyagent.Handler()), t.TempDir()
@@ -146,7 +146,7 @@ func TestBenchChoice(t *testing.T) {
 	}
 }
 
-// TestBenchOfAnAgentThatDies: its exit status and its last words are the reason.
+// TestBenchOfAnAgentThatDies checks that the reason has its exit status and its last output.
 func TestBenchOfAnAgentThatDies(t *testing.T) {
 	t.Parallel()
 	keep := filepath.Join(t.TempDir(), "kept")
@@ -161,7 +161,7 @@ func TestBenchOfAnAgentThatDies(t *testing.T) {
 	}
 }
 
-// TestBenchStoppedBeforeItBegan: Ctrl-C while a command does not answer yet.
+// TestBenchStoppedBeforeItBegan sends Ctrl-C while a command does not answer yet.
 func TestBenchStoppedBeforeItBegan(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "report.json")
@@ -176,8 +176,8 @@ func TestBenchStoppedBeforeItBegan(t *testing.T) {
 	}
 }
 
-// TestBenchRefuses: what cannot work is told before the agent is asked for a task, with exit code 2, and no report is
-// begun.
+// TestBenchRefuses checks that invalid input is reported before the agent gets a task, with exit code 2, and that no
+// report is begun.
 func TestBenchRefuses(t *testing.T) {
 	t.Parallel()
 	var made int
@@ -295,7 +295,7 @@ func twoGraphs() http.Handler {
 	})
 }
 
-// TestBenchSaysWhyAnAgentDidNotStart: whether nothing listens where it should, or what does is silent.
+// TestBenchSaysWhyAnAgentDidNotStart covers an agent that does not listen and one that does not answer.
 func TestBenchSaysWhyAnAgentDidNotStart(t *testing.T) {
 	t.Parallel()
 	for child, says := range map[string]string{"idles": ": no program listens at http://127.0.0.1:", "mute": ": a program listens at http://127.0.0.1:"} {
@@ -306,7 +306,7 @@ func TestBenchSaysWhyAnAgentDidNotStart(t *testing.T) {
 	}
 }
 
-// TestBenchReports: every report is written, and what two of them differ in is told.
+// TestBenchReports checks that every report is written, and that the differences of two are printed.
 func TestBenchReports(t *testing.T) {
 	t.Parallel()
 	agent := serving(t, legacyagent.Handler())
@@ -374,7 +374,7 @@ func TestBenchReports(t *testing.T) {
 	}
 }
 
-// TestBenchStopped: Ctrl-C in the middle of a step; what is done is in the report.
+// TestBenchStopped sends Ctrl-C in the middle of a step and checks that the report has the finished challenges.
 func TestBenchStopped(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 1)
@@ -401,7 +401,7 @@ func TestBenchStopped(t *testing.T) {
 	}
 }
 
-// TestBenchKey: the key of the environment is sent, and nowhere printed.
+// TestBenchKey checks that the key from the environment is sent but never printed.
 func TestBenchKey(t *testing.T) {
 	t.Parallel()
 	legacy := legacyagent.Handler()
@@ -418,7 +418,7 @@ func TestBenchKey(t *testing.T) {
 	}
 }
 
-// TestBenchKeyOfAServer: an agent that is started is not told it.
+// TestBenchKeyOfAServer checks that a started agent does not get the key.
 func TestBenchKeyOfAServer(t *testing.T) {
 	t.Parallel()
 	code, out, errs := command(t, append(os.Environ(), "BENCH_CHILD=tells", "BENCHMARK_KEY=very-secret", "GRADER_KEY=very-secret"), append([]string{"bench", "--only", "WriteWord"}, childAgent()...)...)
@@ -427,7 +427,8 @@ func TestBenchKeyOfAServer(t *testing.T) {
 	}
 }
 
-// TestBenchDocument: from an empty folder, each command of the document works, and every flag stands in it.
+// TestBenchDocument checks that each command of the document works, starting in an empty folder, and that it contains
+// every flag.
 func TestBenchDocument(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/benchmarks.md")
 	if err != nil {
@@ -470,7 +471,7 @@ func TestBenchDocument(t *testing.T) {
 	}
 }
 
-// TestExampleChallenges: those of the example can be read.
+// TestExampleChallenges checks that the challenges of the example are valid.
 func TestExampleChallenges(t *testing.T) {
 	t.Parallel()
 	code, out, errs := command(t, nil, "bench", "--list", "--challenges", "../../examples/benchmark/challenges")

@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestCommandsNameTheURLThatTheyWereGiven: no message has the name of an agent or a key of a configuration, which a
-// person that gave a URL has not written.
+// TestCommandsNameTheURLThatTheyWereGiven checks that no message contains the name of an agent or a key of a
+// configuration if a person gave a URL.
 func TestCommandsNameTheURLThatTheyWereGiven(t *testing.T) {
 	t.Parallel()
 	page := httptest.NewServer(http.NotFoundHandler())
@@ -40,7 +40,7 @@ func TestCommandsNameTheURLThatTheyWereGiven(t *testing.T) {
 	}
 }
 
-// TestRunSuggestsWhatWasMeant: a URL without its scheme, or the nearest name of the configuration.
+// TestRunSuggestsWhatWasMeant covers a URL without its scheme, and a misspelled name of the configuration.
 func TestRunSuggestsWhatWasMeant(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "apbridge.yaml")

@@ -20,7 +20,7 @@ import (
 	"github.com/apbridge/apbridge/examples/threadagent"
 )
 
-// command runs a command line to its end.
+// command runs a command line until it ends.
 func command(t *testing.T, environ []string, args ...string) (code int, out, errs string) {
 	t.Helper()
 	var o, e bytes.Buffer
@@ -211,7 +211,7 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// TestStarterLinesThatAreCommentedOut: what init suggests can be used.
+// TestStarterLinesThatAreCommentedOut checks that the suggestions of init are valid.
 func TestStarterLinesThatAreCommentedOut(t *testing.T) {
 	t.Parallel()
 	text, err := starter(nil, "")

@@ -20,8 +20,8 @@ import (
 	"github.com/apbridge/apbridge/examples/legacyagent"
 )
 
-// TestConformance: the exit code, what is printed and the reports tell the same, of a server that keeps every must and
-// of one that does not.
+// TestConformance checks that exit code, output and reports agree, for a server that keeps every Must and for one that
+// does not.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	bridge := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL
@@ -85,7 +85,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// conformanceWrites looks at the files of a run: JUnit's XML and both kinds of badge.
+// conformanceWrites checks the files of a run: JUnit's XML and both kinds of badge.
 func conformanceWrites(t *testing.T, url string, want int, text, colour string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -112,7 +112,8 @@ func conformanceWrites(t *testing.T, url string, want int, text, colour string) 
 	}
 }
 
-// TestConformanceRefuses: what cannot work is told before anything is made, with exit code 2, and no report is begun.
+// TestConformanceRefuses checks that invalid input is reported before anything is created, with exit code 2, and that
+// no report is begun.
 func TestConformanceRefuses(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -165,7 +166,8 @@ func TestConformanceRefuses(t *testing.T) {
 	}
 }
 
-// TestConformanceOfHostileServers: no answer hangs the checks or fills the memory; each is told in its words.
+// TestConformanceOfHostileServers checks that no response hangs the checks or fills the memory, and that each is
+// described.
 func TestConformanceOfHostileServers(t *testing.T) {
 	t.Parallel()
 	endless := func(w http.ResponseWriter, r *http.Request, chunk string) {
@@ -229,7 +231,7 @@ func TestConformanceOfHostileServers(t *testing.T) {
 	}
 }
 
-// TestConformanceKeys: the key and the headers are sent with every request, and told nowhere.
+// TestConformanceKeys checks that the key and the headers are sent with every request, and never printed.
 func TestConformanceKeys(t *testing.T) {
 	t.Parallel()
 	var bare atomic.Int64
@@ -248,7 +250,7 @@ func TestConformanceKeys(t *testing.T) {
 	}
 }
 
-// TestConformanceStopped: Ctrl-C before the first check ends with 130 and leaves no report.
+// TestConformanceStopped checks that Ctrl-C before the first check ends with 130 and leaves no report.
 func TestConformanceStopped(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "report.xml")
@@ -263,7 +265,7 @@ func TestConformanceStopped(t *testing.T) {
 	}
 }
 
-// TestConformanceGuide: each command of the document works, and every flag stands in it.
+// TestConformanceGuide checks that each command of the document works, and that it contains every flag.
 func TestConformanceGuide(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/conformance.md")
 	if err != nil {

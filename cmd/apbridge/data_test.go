@@ -13,8 +13,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestDataCommands: what is kept of an owner is listed, written into a file and removed, and exit codes say how that
-// went: 0, 3 where an agent keeps something, 1 where something is left.
+// TestDataCommands checks that an owner's data is listed, exported and removed, and the exit codes: 0, 3 if an agent
+// keeps something, 1 if something is left.
 func TestDataCommands(t *testing.T) {
 	t.Parallel()
 	const keys = "\nauth:\n  keys:\n    - {id: alice, key: alice-0123456789abcdef, tenant: acme}\n    - {id: root, key: root--0123456789abcdef, rights: [admin]}\n"

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// described checks that a document names each of used, which are names of a kind with a place of the program each, and
-// that its rows have no other. What was found in the program is never little: a search that finds less is broken.
+// described checks that a document names each of used, which are names of one kind, each with a place in the program,
+// and that its rows have no others. It also checks that the search in the program has found enough, since one that
+// finds little is broken.
 func described(t *testing.T, kind string, used map[string]string, named, rows map[string]bool) {
 	t.Helper()
 	if len(used) < 60 {

@@ -11,13 +11,13 @@ import (
 	"github.com/apbridge/apbridge/examples/threadagent"
 )
 
-// TestDoctorTellsOfTheAgentsStore: that it is another one than the bridge's, or the same; and an agent that has none
-// cannot be the store.
+// TestDoctorTellsOfTheAgentsStore checks that doctor reports whether the agent's store differs from the bridge's, and
+// that an agent without one cannot be the store.
 func TestDoctorTellsOfTheAgentsStore(t *testing.T) {
 	t.Parallel()
 	const apart = "does not see the items at this bridge's /store"
 	agents := map[string]string{
-		"graph":  serving(t, &adaptertest.ThreadAgent{}), // it has one
+		"graph":  serving(t, &adaptertest.ThreadAgent{}), // it has a store
 		"simple": serving(t, threadagent.Handler()),
 		"legacy": serving(t, legacyagent.Handler()),
 	}

@@ -21,8 +21,8 @@ var (
 	codeRow   = regexp.MustCompile("(?m)^\\| `([a-z_]+)`")
 )
 
-// TestEveryErrorCodeIsExplained: docs/troubleshooting.md has a row for each code that a client may be told or that may
-// stand in the log, and for no other.
+// TestEveryErrorCodeIsExplained checks that docs/troubleshooting.md has a row for each code that clients or the log may
+// contain, and for no other.
 func TestEveryErrorCodeIsExplained(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(troubleshooting)
@@ -40,7 +40,7 @@ func TestEveryErrorCodeIsExplained(t *testing.T) {
 	described(t, "code", made, told, told)
 }
 
-// errorCodes are the codes in the program's sources, each with a place that names it.
+// errorCodes returns the codes in the program's sources, each with a place where it occurs.
 func errorCodes(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -57,8 +57,8 @@ func errorCodes(t *testing.T) map[string]string {
 	return found
 }
 
-// codesAt are the codes that a node of a source names itself: as a constant called so, as what an Errorf is given after
-// the class, or as the member of an error or of its JSON.
+// codesAt returns the codes in a node of a source: in a constant with such a name, after the class in a
+// call of Errorf, or as a member of an error or of its JSON.
 func codesAt(n ast.Node) (list []*ast.BasicLit) {
 	add := func(e ast.Expr) {
 		if literal, ok := e.(*ast.BasicLit); ok && literal.Kind == token.STRING {
@@ -92,7 +92,7 @@ func codesAt(n ast.Node) (list []*ast.BasicLit) {
 	return list
 }
 
-// programFiles has the sources looked at of what answers clients and calls agents.
+// programFiles visits the sources of the parts that answer clients and call agents.
 func programFiles(t *testing.T, look func(file string, tree *ast.File)) {
 	t.Helper()
 	for _, folder := range []string{"adapter", "mapping", "proxy", "config", "cmd/apbridge/internal/bridge"} {

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/examples/threadagent"
 )
 
-// TestExampleClients: each client does what it shows, with agents of both kinds.
+// TestExampleClients runs each example client with agents of both kinds.
 func TestExampleClients(t *testing.T) {
 	t.Parallel()
 	legacy, graph := httptest.NewServer(legacyagent.Handler()), httptest.NewServer(threadagent.Handler())

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// usedDatabase is the file of a bridge that has worked and ended.
+// usedDatabase returns the file of a bridge that has worked and ended.
 func usedDatabase(t *testing.T) string {
 	t.Helper()
 	cfg := rig.ConfigFor(t, rig.AgentsAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL))
@@ -24,7 +24,7 @@ func usedDatabase(t *testing.T) string {
 	return cfg.Database
 }
 
-// flip inverts a bit of the first byte of each page from the second on, which says what kind of page it is.
+// flip inverts a bit of the first byte of each page from the second on. That byte is the type of the page.
 func flip(file string) error {
 	data, err := os.ReadFile(file)
 	for at := 4096; at < len(data); at += 4096 {

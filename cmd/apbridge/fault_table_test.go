@@ -15,11 +15,11 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// faultResults is the variable that names a folder with the output of go test -json, a file for each kind of run:
-// ordinary.json, postgres.json, …
+// faultResults is the variable with a folder of outputs of go test -json, a file for each kind of run: ordinary.json,
+// postgres.json, …
 const faultResults = "APBRIDGE_TEST_RESULTS"
 
-// ordinaryRun is the kind of run that needs Go alone: the table prefers it to the others.
+// ordinaryRun is the kind of run that only needs Go. The table prefers it to the others.
 const ordinaryRun = "ordinary"
 
 const (
@@ -33,8 +33,8 @@ var (
 	testFunc  = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 )
 
-// TestFaultTable checks docs/faults.md: each fault has tests, and they exist. If faultResults names results, each test
-// has passed in the kind of run that the table names. With -update the test writes the table's last column from them.
+// TestFaultTable checks docs/faults.md: each fault has tests, and they exist. If faultResults is set, each test must
+// have passed in the kind of run in the table. With -update the test writes the table's last column from the results.
 func TestFaultTable(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(faultTable)
@@ -95,11 +95,11 @@ func (r faultTests) check(t *testing.T, cell string, sources map[string]bool, re
 	}
 }
 
-// byPeers stands in a row that real peers show and no Go test does.
+// byPeers marks a row that real peers cover and no Go test does.
 const byPeers = "`make e2e`"
 
-// write is the row's last column, each test with the kind of run that it passed in. A test whose kind was not run keeps
-// what the row says; any other has to have passed.
+// write returns the row's last column: each test with the kind of run in which it passed. A test whose kind was not run
+// keeps its entry; any other must have passed.
 func (r faultTests) write(t *testing.T, cell string, results *testResults) string {
 	t.Helper()
 	var list []string
@@ -120,7 +120,7 @@ func (r faultTests) write(t *testing.T, cell string, results *testResults) strin
 	return strings.Join(list, ", ")
 }
 
-// testSources are the names of all tests of the repository.
+// testSources returns the names of all tests of the repository.
 func testSources(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -150,13 +150,13 @@ func errOr(err, otherwise error) error {
 	return otherwise
 }
 
-// testResults are the results of the suites: the kinds that were run, and for each test the kinds that it passed in.
+// testResults are the results of the suites: the kinds that were run, and the kinds in which each test passed.
 type testResults struct {
 	kinds  map[string]bool
 	passed map[string][]string
 }
 
-// resultsIn reads a folder of results; nil where none is named.
+// resultsIn reads a folder of results. It returns nil if the name is empty.
 func resultsIn(t *testing.T, folder string) *testResults {
 	t.Helper()
 	if folder == "" {

@@ -20,7 +20,7 @@ var guides = []struct {
 	file, listens string // the address of the agent in it
 	agent         func() http.Handler
 	promises      int
-	configuration string // "": the document's first
+	configuration string // "": the first one in the document
 }{
 	{"memory.md", "http://127.0.0.1:8001", forgetful.Handler, 10, ""},
 	{"approval.md", "http://127.0.0.1:8000", legacyagent.Handler, 8, ""},
@@ -40,8 +40,8 @@ func guideFiles() (files []string) {
 	return files
 }
 
-// TestGuides does what documents show, with their configuration in front of their agent: each line that begins with #
-// stands in what the command before it prints.
+// TestGuides runs the commands of documents, with their configuration and their agent. Each line that begins with #
+// must be in the output of the command before it.
 func TestGuides(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "curl", "sed"} {
@@ -70,7 +70,7 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// follow starts a bridge with the configuration and does what the document shows.
+// follow starts a bridge with the configuration and runs the document's commands.
 func follow(t *testing.T, document, configuration string, least int) {
 	t.Helper()
 	p := startProgram(t, nil, "serve", "--config", configuration, "--database", filepath.Join(t.TempDir(), "a.db"))
@@ -89,7 +89,7 @@ func follow(t *testing.T, document, configuration string, least int) {
 	}
 }
 
-// keeps compares what the commands of a document print with what it promises, of which there are so many at least.
+// keeps compares the output of a document's commands with its promises, of which there must be at least a number.
 func keeps(t *testing.T, promises []string, printed string, least int) {
 	t.Helper()
 	answers := strings.Split(printed, "\x1e")
@@ -103,7 +103,7 @@ func keeps(t *testing.T, promises []string, printed string, least int) {
 	}
 }
 
-// guideScript is what the sh blocks of a document do, with a mark after each answer that something is promised of.
+// guideScript returns the sh blocks of a document as a script, with a mark after each output that has a promise.
 func guideScript(document string) (script string, promises []string) {
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(document, -1) {
 		for line := range strings.Lines(block[1]) {

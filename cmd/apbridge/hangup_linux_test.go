@@ -13,8 +13,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestAClosedTerminalStopsTheBridge: its SIGHUP has nothing reloaded, since the process would stay where nothing could
-// end it.
+// TestAClosedTerminalStopsTheBridge checks that the SIGHUP of a closed terminal does not cause a reload, because
+// nothing could end the process afterwards.
 func TestAClosedTerminalStopsTheBridge(t *testing.T) {
 	t.Parallel()
 	tty, screen := rig.OpenPair(t)
@@ -45,13 +45,13 @@ func TestAClosedTerminalStopsTheBridge(t *testing.T) {
 	}
 }
 
-// startHearingHangups starts a program that hears SIGHUP though this process ignores it, as below nohup: a signal that
-// is ignored stays so in a child, and one that is handled has its default there.
+// startHearingHangups starts a program that handles SIGHUP although this process ignores it, as below nohup: a child
+// ignores the signals that its parent ignores, and has the default for those that its parent handles.
 func startHearingHangups(cmd *exec.Cmd) error {
 	if signal.Ignored(syscall.SIGHUP) {
 		heard := make(chan os.Signal, 1)
 		signal.Notify(heard, syscall.SIGHUP)
-		defer signal.Stop(heard) // which has it ignored again
+		defer signal.Stop(heard) // which makes this process ignore it again
 	}
 	return cmd.Start()
 }

@@ -17,8 +17,8 @@ var (
 	headerList  = regexp.MustCompile("`([A-Za-z][A-Za-z0-9-]*)`")
 )
 
-// TestEveryHeaderIsDescribed: docs/headers.md names each header that the program reads, sets, strips or passes, and the
-// first column of its tables names no other.
+// TestEveryHeaderIsDescribed checks that docs/headers.md names each header that the program reads, sets, removes or
+// passes on, and that the first column of its tables names no other.
 func TestEveryHeaderIsDescribed(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../docs/headers.md")
@@ -38,7 +38,7 @@ func TestEveryHeaderIsDescribed(t *testing.T) {
 	described(t, "header", headersOf(t), named, rows)
 }
 
-// headersOf are the headers in the program's sources, in lower case, each with a place that names it.
+// headersOf returns the headers in the program's sources, in lower case, each with a place where it occurs.
 func headersOf(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -65,8 +65,8 @@ func headersOf(t *testing.T) map[string]string {
 	return found
 }
 
-// headersAt notes the headers that a node of a source names: those of calls of a header, its members, and constants
-// called so; and whatever begins with X-.
+// headersAt records the headers in a node of a source: in calls and members of a header, in constants with such a name,
+// and every string that begins with X-.
 func headersAt(n ast.Node, note func(ast.Expr)) {
 	switch n := n.(type) {
 	case *ast.BasicLit:
@@ -91,7 +91,7 @@ func headersAt(n ast.Node, note func(ast.Expr)) {
 	}
 }
 
-// isHeader reports whether an expression is a header by its name.
+// isHeader reports whether an expression is a header, by its name.
 func isHeader(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.CallExpr:

@@ -1,7 +1,7 @@
 package main
 
-// What the example for Kubernetes says, by the names of the API's v1 types: a field that is not here is misspelt, or is
-// to be looked up and added.
+// These types have the fields of the example for Kubernetes, with the names of the API's v1 types. A field that is
+// missing here is misspelled, or must be looked up and added.
 type (
 	manifest struct {
 		APIVersion string `yaml:"apiVersion"`

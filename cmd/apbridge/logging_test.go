@@ -14,7 +14,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// TestLogIsSet: by the configuration, by flags that override it, and on the admin listener while the bridge serves.
+// TestLogIsSet sets the log by the configuration, by flags that override it, and on the admin listener while the bridge
+// serves.
 func TestLogIsSet(t *testing.T) {
 	t.Parallel()
 	file, admin := filepath.Join(t.TempDir(), "a.yaml"), rig.FreeAddress(t)
@@ -41,7 +42,7 @@ func TestLogIsSet(t *testing.T) {
 	holds(t, put(`{"level":"loud"}`, 422), `level cannot be \"loud\"; choose one of debug, info, warn, error.`)
 	holds(t, put(`{"levle":"info"}`, 422), "The body must be")
 	holds(t, put(`{"format":"json","level":"debug"}`, 200), `{"level":"debug","format":"json"}`)
-	if status := rig.Status(t, url+"/healthz"); status != 200 { // its line is one of debug
+	if status := rig.Status(t, url+"/healthz"); status != 200 { // its line has level debug
 		t.Errorf("healthz: %d", status)
 	}
 	p.err.Await(t, `"level":"debug".*"path":"(/healthz)"`)
@@ -59,7 +60,8 @@ func TestLogIsSet(t *testing.T) {
 	}
 }
 
-// TestLogLinesRepeatNoMember: programs that read the log keep one of two members of a name.
+// TestLogLinesRepeatNoMember checks that no member occurs twice, since programs that read the log keep only one of
+// them.
 func TestLogLinesRepeatNoMember(t *testing.T) {
 	t.Parallel()
 	s := startProgram(t, nil, "serve", "--log-level", "debug", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "a.db"),

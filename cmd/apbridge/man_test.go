@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 )
 
-// TestManPages: each command that is not hidden has a page, with the day that it was told.
+// TestManPages checks that each command that is not hidden has a page with the given date.
 func TestManPages(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
 	folder := t.TempDir()

@@ -16,7 +16,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestMishaps: what a person gets wrong is said in one line that tells what to do, by the program as it is built.
+// TestMishaps checks that the built program reports a person's mistakes in one line with advice.
 func TestMishaps(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -92,15 +92,15 @@ func TestMishaps(t *testing.T) {
 			}
 			holds(t, errs.String(), x.says...)
 			said := slices.DeleteFunc(slices.Collect(strings.Lines(errs.String())), func(line string) bool { return strings.HasPrefix(line, `{"level":"info"`) })
-			if len(said) != 1 { // besides what the log has by then
+			if len(said) != 1 { // in addition to earlier lines of the log
 				t.Errorf("%d lines: %s", len(said), &errs)
 			}
 		})
 	}
 }
 
-// TestSecondInterrupt: the first Ctrl-C lets running work end, which would take long here; the second one ends the
-// process, which says what becomes of the work.
+// TestSecondInterrupt checks that the first Ctrl-C lets running work end, which would take long here, and that the
+// second one ends the process, which reports what happens to the work.
 func TestSecondInterrupt(t *testing.T) {
 	t.Parallel()
 	asked, never := make(chan struct{}, 8), make(chan struct{})

@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// A command line that is wrong ends with 2 and says what is unknown, what there is, and where to read on; what was
-// tried and failed ends with 1. Nothing of that is on standard output.
+// An invalid command line exits with 2 and reports the unknown part, the valid ones, and where to read on. A failed
+// attempt exits with 1. Neither writes to standard output.
 func TestMisuse(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -49,7 +49,7 @@ func TestOpenPagesDoNotKeepTheProcess(t *testing.T) {
 	}
 }
 
-// holdOpen begins to read an answer that does not end, and leaves it open until the test ends.
+// holdOpen begins to read an endless response, and keeps it open until the test ends.
 func holdOpen(t *testing.T, method, url, body string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))

@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestOperationsGuide does what docs/operations.md shows, with the program as it is built.
+// TestOperationsGuide runs the commands of docs/operations.md with the built program.
 func TestOperationsGuide(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "curl", "sed"} {
@@ -34,7 +34,7 @@ func TestOperationsGuide(t *testing.T) {
 	asShown(t, string(raw), folder, strings.NewReplacer("http://127.0.0.1:8080", url, "127.0.0.1:8081", admin, "postgres://apbridge@127.0.0.1:5432/apbridge", moved), 14)
 }
 
-// TestConfigurationGuide does what docs/configuration.md shows, with the program as it is built.
+// TestConfigurationGuide runs the commands of docs/configuration.md with the built program.
 func TestConfigurationGuide(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("bash"); err != nil {
@@ -47,7 +47,7 @@ func TestConfigurationGuide(t *testing.T) {
 	asShown(t, string(raw), t.TempDir(), strings.NewReplacer("http://127.0.0.1:8000", serving(t, legacyagent.Handler())), 4)
 }
 
-// TestRecordingGuide does what docs/inspector.md shows, likewise.
+// TestRecordingGuide runs the commands of docs/inspector.md in the same way.
 func TestRecordingGuide(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("bash"); err != nil {
@@ -60,7 +60,7 @@ func TestRecordingGuide(t *testing.T) {
 	asShown(t, string(raw), t.TempDir(), strings.NewReplacer("http://127.0.0.1:8000", serving(t, legacyagent.Handler())), 2)
 }
 
-// asShown does what a document shows in a folder, with the program that is built, and what is replaced in its commands.
+// asShown runs a document's commands in a folder with the built program, after replacements in the commands.
 func asShown(t *testing.T, document, folder string, replaced *strings.Replacer, promised int) {
 	t.Helper()
 	script, promises := guideScript(document)

@@ -17,7 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// composed is a file of Compose: what the tests look at.
+// composed has the checked parts of a Compose file.
 type composed struct{ Services map[string]service }
 
 type service struct {
@@ -26,7 +26,7 @@ type service struct {
 	StopGracePeriod time.Duration `yaml:"stop_grace_period"`
 }
 
-// documents are those of a file of examples; strict: with the fields of D and no others.
+// documents returns the documents of an example file. If strict is true, they may only have the fields of D.
 func documents[D any](t *testing.T, file string, strict bool) (list []D) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("..", "..", "examples", file))
@@ -46,7 +46,7 @@ func documents[D any](t *testing.T, file string, strict bool) (list []D) {
 	}
 }
 
-// The sidecar's configuration is one, and the pod waits longer for the bridge than the bridge for its runs.
+// The sidecar's configuration is valid, and the pod waits longer for the bridge than the bridge for its runs.
 func TestKubernetesExample(t *testing.T) {
 	t.Parallel()
 	key := filepath.Join(t.TempDir(), "client")
@@ -99,7 +99,7 @@ func TestKubernetesExample(t *testing.T) {
 	}
 }
 
-// Each bridge of the compose files has a configuration by its environment alone.
+// Each bridge of the compose files has a valid configuration from its environment alone.
 func TestComposeExamples(t *testing.T) {
 	t.Parallel()
 	for file, bridges := range map[string]int{"compose/one.yaml": 1, "compose/two.yaml": 2} {
@@ -112,7 +112,7 @@ func TestComposeExamples(t *testing.T) {
 				continue
 			}
 			found++
-			environ := []string{"APBRIDGE_LISTEN=0.0.0.0:8080"} // of the Containerfile
+			environ := []string{"APBRIDGE_LISTEN=0.0.0.0:8080"} // as in the Containerfile
 			for k, v := range s.Environment {
 				environ = append(environ, k+"="+v)
 			}
@@ -128,7 +128,7 @@ func TestComposeExamples(t *testing.T) {
 	}
 }
 
-// The unit starts what serve takes, and the image what it lists.
+// The unit starts serve with valid arguments, and the image contains the listed files.
 func TestUnitAndImage(t *testing.T) {
 	t.Parallel()
 	unit, err := os.ReadFile("../../.package/apbridge.service")
@@ -154,7 +154,7 @@ func TestUnitAndImage(t *testing.T) {
 	}
 }
 
-// loadExample loads a configuration as serve would.
+// loadExample loads a configuration like serve.
 func loadExample(t *testing.T, text string, environ []string) *config.Config {
 	t.Helper()
 	o := config.Options{Environ: expand(environ), Dialects: bridge.Dialects().Names(), Warn: func(c config.Problem) { t.Errorf("unwise: %s", c) }}
@@ -171,7 +171,7 @@ func loadExample(t *testing.T, text string, environ []string) *config.Config {
 	return cfg
 }
 
-// expand gives ${NAME:?words} a value.
+// expand replaces ${NAME:?words} by a value.
 func expand(environ []string) (list []string) {
 	for _, e := range environ {
 		list = append(list, regexp.MustCompile(`\$\{[^}]*\}`).ReplaceAllString(e, "0123456789abcdef"))
@@ -179,7 +179,7 @@ func expand(environ []string) (list []string) {
 	return list
 }
 
-// outlasts fails where a supervisor waits no longer than the bridge's own grace.
+// outlasts fails if a supervisor waits no longer than the bridge's own grace period.
 func outlasts(t *testing.T, wait time.Duration) {
 	t.Helper()
 	if grace := config.Default().ShutdownGrace; wait < grace+5*time.Second {

@@ -104,7 +104,7 @@ func TestCommandLines(t *testing.T) {
 	}
 }
 
-// TestServe is the program as users start it: from flags to a clean end.
+// TestServe starts the program like users do, from flags to a clean end.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	agent := httptest.NewServer(legacyagent.Handler())
@@ -129,7 +129,7 @@ func TestHangingStepDoesNotKeepTheProcess(t *testing.T) {
 	t.Parallel()
 	const most = 100*time.Millisecond + 3*time.Second
 	took := stopInAHangingStep(t)
-	for range 2 { // a busy machine adds to it now and then, a wait that is too long always
+	for range 2 { // a busy machine is slow now and then; a real hang occurs each time
 		if took > most {
 			took = min(took, stopInAHangingStep(t))
 		}
@@ -139,7 +139,8 @@ func TestHangingStepDoesNotKeepTheProcess(t *testing.T) {
 	}
 }
 
-// stopInAHangingStep is how long a process takes to stop, with a grace of 100 ms, while an agent does not answer.
+// stopInAHangingStep returns how long a process takes to stop, with a grace period of 100 ms, while an agent does not
+// answer.
 func stopInAHangingStep(t *testing.T) time.Duration {
 	t.Helper()
 	asked, never := make(chan struct{}, 8), make(chan struct{})
@@ -217,7 +218,7 @@ func TestSignals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		signals, stopped := make(chan os.Signal, 2), make(chan struct{})
 		signals <- syscall.SIGTERM
-		signals <- syscall.SIGTERM // the group's copy of the first
+		signals <- syscall.SIGTERM // the process group's copy of the first
 		hard := make(chan os.Signal)
 		go func() { hard <- awaitStop(signals, func() { close(stopped) }) }()
 		<-stopped

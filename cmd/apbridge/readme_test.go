@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestReadmeCommands: a newcomer copies one command, and so do scripts.
+// TestReadmeCommands checks that a newcomer, or a script, can copy each single command.
 func TestReadmeCommands(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../README.md")
@@ -42,7 +42,7 @@ func TestReadmeCommands(t *testing.T) {
 	}
 }
 
-// TestDocumentLinks: what a document links to is there, and the README leads to every document.
+// TestDocumentLinks checks that the targets of links exist, and that the README leads to every document.
 func TestDocumentLinks(t *testing.T) {
 	t.Parallel()
 	const root = "../.."
@@ -84,7 +84,7 @@ func TestDocumentLinks(t *testing.T) {
 	}
 }
 
-// headings are the anchors of a document, as GitHub makes them.
+// headings returns the anchors of a document, as GitHub creates them.
 func headings(t *testing.T, file string) map[string]bool {
 	t.Helper()
 	raw, err := os.ReadFile(file)
@@ -99,7 +99,7 @@ func headings(t *testing.T, file string) map[string]bool {
 	return anchors
 }
 
-// TestFilesInDocuments: a file of Go that a document names, by the end of its path, is there.
+// TestFilesInDocuments checks that the Go files named in documents, by the end of their paths, exist.
 func TestFilesInDocuments(t *testing.T) {
 	t.Parallel()
 	const root = "../.."
@@ -126,7 +126,7 @@ func TestFilesInDocuments(t *testing.T) {
 	}
 }
 
-// goFiles are the paths of the program's files.
+// goFiles returns the paths of the program's files.
 func goFiles(t *testing.T, root string) (files []string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
@@ -146,7 +146,7 @@ func goFiles(t *testing.T, root string) (files []string) {
 	return files
 }
 
-// TestReadmeConfiguration: what the README shows can be used.
+// TestReadmeConfiguration checks that the README's configuration is valid.
 func TestReadmeConfiguration(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../README.md")
@@ -162,8 +162,8 @@ func TestReadmeConfiguration(t *testing.T) {
 	}
 }
 
-// TestConfigurationsInDocuments: each configuration that a document shows is one that a bridge takes, with an agent
-// where it names none. The files that it names are not there.
+// TestConfigurationsInDocuments checks that a bridge accepts each configuration in documents, with an agent added if it
+// has none. The files that it names do not exist here.
 func TestConfigurationsInDocuments(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../docs/*.md")
@@ -178,7 +178,7 @@ func TestConfigurationsInDocuments(t *testing.T) {
 		}
 		for i, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(raw), -1) {
 			text := block[1]
-			if strings.HasPrefix(text, "receivers:") { // a collector's
+			if strings.HasPrefix(text, "receivers:") { // of a collector
 				continue
 			}
 			seen++

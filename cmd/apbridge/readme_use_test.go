@@ -16,9 +16,9 @@ import (
 	"github.com/apbridge/apbridge/examples/threadagent"
 )
 
-// TestReadmeUse is a new user who does what the README shows below "Use it", block after block, in a shell: a block
-// that serves goes on in one, the ones behind it are done in another. Only addresses, the folder and the example agents
-// are the test's own.
+// TestReadmeUse is a new user who runs the blocks of the README below "Use it" in a shell, one after the other. A block
+// that serves keeps running in its shell, and later blocks use another one. Only addresses, the folder and the example
+// agents are specific to the test.
 func TestReadmeUse(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "curl", "sed"} {
@@ -48,7 +48,8 @@ func TestReadmeUse(t *testing.T) {
 	}
 }
 
-// TestReadmeNamesFlagsThatThereAre: commands within its sentences take the flags that they are written with.
+// TestReadmeNamesFlagsThatThereAre checks that the commands in its sentences have the flags with which they are
+// written.
 func TestReadmeNamesFlagsThatThereAre(t *testing.T) {
 	t.Parallel()
 	for _, line := range regexp.MustCompile("`bin/apbridge ([^`]+)`").FindAllStringSubmatch(readmeSection(t, "Use it"), -1) {
@@ -59,7 +60,7 @@ func TestReadmeNamesFlagsThatThereAre(t *testing.T) {
 	}
 }
 
-// readmeSection is what stands in the README below a heading of the second level.
+// readmeSection returns the README's text below a heading of the second level.
 func readmeSection(t *testing.T, heading string) string {
 	t.Helper()
 	raw, err := os.ReadFile("../../README.md")
@@ -76,13 +77,13 @@ type newUser struct {
 	t      *testing.T
 	folder string
 	ours   *strings.Replacer
-	bridge string // the URL of the one that was started last
-	ends   func() // it
+	bridge string // the URL of the bridge started last
+	ends   func() // ends that bridge
 }
 
 var startsExample = regexp.MustCompile(`(?m)^go run \./(examples/\w+/cmd) -listen [\d.:]+ &\n`)
 
-// withoutAgents leaves out the lines that start example agents, which have to be there.
+// withoutAgents removes the lines that start example agents, which must be present.
 func (u *newUser) withoutAgents(text string) string {
 	for _, line := range startsExample.FindAllStringSubmatch(text, -1) {
 		if _, err := os.Stat("../../" + line[1] + "/main.go"); err != nil {
@@ -98,7 +99,7 @@ func (u *newUser) shell(text string, environ ...string) *exec.Cmd {
 	return cmd
 }
 
-// serve starts a bridge on a free port, in place of the one before.
+// serve starts a bridge on a free port, in place of the previous one.
 func (u *newUser) serve(text string) {
 	u.t.Helper()
 	if u.ends != nil {
@@ -115,7 +116,7 @@ func (u *newUser) serve(text string) {
 	u.bridge = said.Await(u.t, `"msg":"serving","url":"([^"]+)"`)
 }
 
-// does returns what a block prints that has to succeed.
+// does returns the output of a block that must succeed.
 func (u *newUser) does(text string) string {
 	u.t.Helper()
 	out, err := u.shell(strings.ReplaceAll(u.ours.Replace(text), "http://127.0.0.1:8080", u.bridge), "APBRIDGE_URL="+u.bridge).CombinedOutput()
@@ -125,7 +126,7 @@ func (u *newUser) does(text string) string {
 	return string(out)
 }
 
-// runBy has for each document with commands (blocks of sh) the test that runs them all, or why none can.
+// runBy maps each document with commands (blocks of sh) to the test that runs them all, or to the reason why none can.
 var runBy = map[string]string{
 	"README.md":                    "TestReadmeUse, TestReadmeCommands, TestReadmeNamesFlagsThatThereAre",
 	"docs/access.md":               "TestGuides",
@@ -149,7 +150,7 @@ var runBy = map[string]string{
 	"examples/chat/README.md":      "make browser, which uses the page",
 }
 
-// shown are lines in blocks of other names than sh, which no test takes from the document, each with the reason.
+// shown are lines in blocks other than sh that no test takes from the document, each with the reason.
 var shown = map[string]string{
 	"$ docker run -d --name jaeger -p 16686:16686 -p 4318:4318 cr.jaegertracing.io/jaegertracing/jaeger:2.9.0":                           "a collector of the tests takes its place",
 	"$ OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 OTEL_SERVICE_NAME=apbridge apbridge serve --agent legacy=http://127.0.0.1:8000": "TestTracesAsTheEnvironmentSays, with a collector of its own",
@@ -160,8 +161,8 @@ var shown = map[string]string{
 	`$ curl -H "x-api-key: $TOKEN" -H 'Content-Type: application/json' -d '{"query": "tea"}' $URL/store/items/search`:                    "an agent does it, with the token of its run: TestAgentsUseTheStoreWhileTheyRun",
 }
 
-// TestEveryCommandIsRun: a document with commands stands in runBy, which names tests that there are; those of
-// TestGuides stand in its table, too.
+// TestEveryCommandIsRun checks that each document with commands is in runBy with an existing test, and those of
+// TestGuides in its table, too.
 func TestEveryCommandIsRun(t *testing.T) {
 	t.Parallel()
 	sources, guides := testSources(t), guideFiles()

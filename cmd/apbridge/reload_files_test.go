@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestReloadOfAFileWithoutAnEnd: a pipe in the place of a key is refused and not waited for, and the next reload and
-// the end of the bridge are as ever.
+// TestReloadOfAFileWithoutAnEnd checks that a pipe in place of a key file is refused without waiting, and that the next
+// reload and the end of the bridge work as usual.
 func TestReloadOfAFileWithoutAnEnd(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

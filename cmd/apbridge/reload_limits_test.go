@@ -20,7 +20,7 @@ func TestLimitsAreReloaded(t *testing.T) {
 	make(200, 200, 429)
 	r.reload(bounded(""), `"changed":\["auth.keys.alice.limits.threads"\]`)
 	make(200, 200)
-	r.reload(bounded("threads: 5, items: 9"), `"changed":\["auth.keys.alice.limits.threads","auth.keys.alice.limits.items"\]`) // a line of its own
+	r.reload(bounded("threads: 5, items: 9"), `"changed":\["auth.keys.alice.limits.threads","auth.keys.alice.limits.items"\]`) // on a separate line
 	make(200, 429)
 	r.reload(bounded("runs: 1/d, items: 1"), `"changed":\["auth.keys.alice.limits.runs"`)
 	r.want(200, aliceKey, "POST", "/runs", `{"input":"hi"}`)

@@ -15,7 +15,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// endless is an agent whose steps and events do not end before its callers leave.
+// endless is an agent whose steps and events only end when its callers leave.
 func endless(asked *atomic.Int64) http.Handler {
 	agent := legacyagent.Handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -35,8 +35,8 @@ func endless(asked *atomic.Int64) http.Handler {
 	})
 }
 
-// TestAllThatIsOpenEndsWithItsKey: a key that is taken out ends what goes on for it, whatever that is, and nothing of
-// what goes on for another.
+// TestAllThatIsOpenEndsWithItsKey checks that the removal of a key ends everything in progress for it, and nothing for
+// another key.
 func TestAllThatIsOpenEndsWithItsKey(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -104,7 +104,7 @@ func TestAllThatIsOpenEndsWithItsKey(t *testing.T) {
 	}
 }
 
-// drain reads an answer to its end, which may be any.
+// drain reads a response until it ends in any way.
 func (r *reloaded) drain(key, method, path, body string) error {
 	req, err := http.NewRequestWithContext(r.t.Context(), method, r.url+path, strings.NewReader(body))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// connected is an agent that counts the connections to it.
+// connected is an agent that counts its connections.
 type connected struct {
 	*httptest.Server
 	made, open atomic.Int64
@@ -36,14 +36,14 @@ func connectedAgent(t *testing.T, h http.HandlerFunc) *connected {
 	return c
 }
 
-// left waits for a number of open connections, for less long than one is kept that is not used.
+// left waits for a number of open connections, for less time than an unused one is kept.
 func (c *connected) left(t *testing.T, want int64) {
 	t.Helper()
 	rig.Within(t, 10*time.Second, "connections that are not used any more are closed", func() bool { return c.open.Load() == want })
 }
 
-// TestReloadOfAWayThrough: the way to an agent that is called otherwise, or to which none leads any more, keeps no
-// connection beyond what is under way, which goes on. The way to an agent that stays keeps its connections.
+// TestReloadOfAWayThrough checks that passthrough to an agent with a changed address, or to a removed one, keeps no
+// connections except those in use, which continue. Passthrough to an unchanged agent keeps its connections.
 func TestReloadOfAWayThrough(t *testing.T) {
 	t.Parallel()
 	held, hold := make(chan struct{}), make(chan struct{})

@@ -26,7 +26,7 @@ const (
 	carolKey = "carol-0123456789abcdef"
 )
 
-// reloaded is the program as it is built, whose configuration a test changes.
+// reloaded is the built program with a configuration that a test changes.
 type reloaded struct {
 	t    *testing.T
 	file string
@@ -35,7 +35,7 @@ type reloaded struct {
 	url  string
 }
 
-// startReloaded runs serve with a configuration, in which $DB is a path of its own.
+// startReloaded runs serve with a configuration, in which $DB is replaced by a new path.
 func startReloaded(t *testing.T, text string, environ ...string) *reloaded {
 	t.Helper()
 	folder := t.TempDir()
@@ -56,7 +56,7 @@ func (r *reloaded) write(text string) {
 	rig.WriteFile(r.t, r.file, "listen: 127.0.0.1:0\nshutdown_grace: 100ms\ndatabase: "+filepath.Join(filepath.Dir(r.file), "bridge.db")+"\n"+text)
 }
 
-// reload has a configuration read, and returns what the log says of it.
+// reload triggers a reload and returns the log's lines about it.
 func (r *reloaded) reload(text, says string) string {
 	r.t.Helper()
 	r.write(text)
@@ -91,7 +91,7 @@ func (r *reloaded) open(key, method, path, body string) *http.Response {
 	return res
 }
 
-// want asks and compares the status and what the answer holds.
+// want sends a request and checks the status and parts of the response.
 func (r *reloaded) want(status int, key, method, path, body string, holds ...string) string {
 	r.t.Helper()
 	got, text := r.ask(key, method, path, body)
@@ -132,8 +132,8 @@ func counted(n *atomic.Int64, h http.Handler) http.Handler {
 
 const twoKeys = "auth: {keys: [{id: alice, key: " + aliceKey + "}, {id: bob, key: " + bobKey + "}]}\n"
 
-// TestReload: agents, keys, limits and origins change while the bridge serves. A run goes on with the agent as it was,
-// and a stream of a key that is gone ends.
+// TestReload checks that agents, keys, limits and origins change while the bridge serves. A run continues with the old
+// agent, and a stream of a removed key ends.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	var first, second atomic.Int64
@@ -180,7 +180,8 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestReloadOfWhatIsBroken: it changes nothing and says why, once for each try; what needs a restart is named.
+// TestReloadOfWhatIsBroken checks that an invalid configuration changes nothing and is reported once for each attempt,
+// and that keys that need a restart are named.
 func TestReloadOfWhatIsBroken(t *testing.T) {
 	t.Parallel()
 	agent, admin := serving(t, legacyagent.Handler()), rig.FreeAddress(t)
@@ -220,8 +221,8 @@ func TestReloadOfWhatIsBroken(t *testing.T) {
 	r.reload(sound, "configuration reloaded; nothing changed")
 }
 
-// TestReloadWithoutAnAgent: the run that its agent works on goes on, the one that waits for it ends by name, and a
-// further one is refused by name. When the agent is back, the run that works takes its slot still.
+// TestReloadWithoutAnAgent checks that the active run of a removed agent continues, that the waiting one ends and a new
+// one is refused with its name. When the agent is back, the active run still uses its slot.
 func TestReloadWithoutAnAgent(t *testing.T) {
 	t.Parallel()
 	gate := rig.NewGate(legacyagent.Handler(), rig.StepPosts, 1)
@@ -237,7 +238,7 @@ func TestReloadWithoutAnAgent(t *testing.T) {
 	r.want(404, "", "POST", "/runs/wait", `{"assistant_id":"a","input":"hi"}`, `No assistant found for \"a\". Known agents: b.`)
 	r.reload("agents: {a: {url: '"+other+"', dialect: taskstep, concurrency: 1}, "+b+"}\nlimits: {max_json_depth: 7}\n", "limits.max_json_depth")
 	_, later := r.startRun("", "a")
-	r.want(200, "", "GET", later+"/explain", "", `agents.a.concurrency: 1`) // the run that works counts
+	r.want(200, "", "GET", later+"/explain", "", `agents.a.concurrency: 1`) // the active run counts
 	gate.Open()
 	for _, run := range []string{works, later} {
 		r.want(200, "", "GET", run+"/join", "")
@@ -245,7 +246,7 @@ func TestReloadWithoutAnAgent(t *testing.T) {
 	}
 }
 
-// TestReloadOfConcurrency: runs that are under way count, so that no more than the new number work at a time.
+// TestReloadOfConcurrency checks that active runs count, so that no more than the new number are active at a time.
 func TestReloadOfConcurrency(t *testing.T) {
 	t.Parallel()
 	gate := rig.NewGate(legacyagent.Handler(), rig.StepPosts, 1)
@@ -265,8 +266,8 @@ func TestReloadOfConcurrency(t *testing.T) {
 	r.want(200, "", "GET", works+"/join", "")
 }
 
-// TestReloadOfTheLog: its level is that of the configuration where that has changed, and else what was set on the admin
-// listener.
+// TestReloadOfTheLog checks that the log's level is that of the configuration if it has changed there, and otherwise
+// the one set on the admin listener.
 func TestReloadOfTheLog(t *testing.T) {
 	t.Parallel()
 	agent := "agents: {a: {url: 'http://127.0.0.1:1'}}\n"
@@ -286,8 +287,8 @@ func TestReloadOfTheLog(t *testing.T) {
 	r.said.Await(t, `INFO\s+(configuration reloaded)`)
 }
 
-// TestAChangedFileIsReloaded: by itself, as a ConfigMap changes, whose files are links to a folder that is replaced;
-// and the file of a secret, which changes alone.
+// TestAChangedFileIsReloaded checks that changes are noticed without a signal: those of a ConfigMap, whose files are
+// links to a folder that is replaced, and of a file with a secret.
 func TestAChangedFileIsReloaded(t *testing.T) {
 	t.Parallel()
 	folder, agent := t.TempDir(), serving(t, legacyagent.Handler())

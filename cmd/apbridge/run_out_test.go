@@ -9,7 +9,8 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 )
 
-// TestRunSavesAllFilesThatItCan: a file that cannot be saved is named with the reason, and those behind it are saved.
+// TestRunSavesAllFilesThatItCan checks that a file that cannot be saved is named with the reason, and that the
+// following ones are saved.
 func TestRunSavesAllFilesThatItCan(t *testing.T) {
 	t.Parallel()
 	agent := httptest.NewServer(&adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{

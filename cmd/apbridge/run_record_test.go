@@ -13,8 +13,8 @@ import (
 	"github.com/apbridge/apbridge/examples/threadagent"
 )
 
-// TestRecordAndReplay: what a run has printed is printed again without the agent, by run and by a bridge that serves
-// several conversations; another request is refused by the first call that differs.
+// TestRecordAndReplay checks that the output of a run is repeated without the agent, by the command run and by a bridge
+// that serves several conversations. Another request is refused at the first call that differs.
 func TestRecordAndReplay(t *testing.T) {
 	t.Parallel()
 	for name, agent := range map[string]http.Handler{"step agent": legacyagent.Handler(), "graph": threadagent.Handler()} {
@@ -86,7 +86,7 @@ func TestRecordRefuses(t *testing.T) {
 	}
 }
 
-// telltale is an agent that says again what lets the bridge in.
+// telltale is an agent that repeats the bridge's credentials.
 func telltale(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Location", r.URL.Path+"?key="+r.Header.Get("X-Secret"))
@@ -106,8 +106,8 @@ func (s *saying) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// TestRecordingsOfATelltale: a credential that the agent says again is in no line of the recording, which is written
-// over when it is to be, and which answers all the same.
+// TestRecordingsOfATelltale checks that a credential repeated by the agent is in no line of the recording, that the
+// recording is overwritten on request, and that it can still be replayed.
 func TestRecordingsOfATelltale(t *testing.T) {
 	t.Parallel()
 	for name, agent := range map[string]http.Handler{"step agent": legacyagent.Handler(), "graph": threadagent.Handler()} {

@@ -23,7 +23,7 @@ import (
 
 const testKey = "0123456789abcdef"
 
-// served is a bridge with a key in front of both example agents, and how commands are told of it.
+// served is a bridge with a key and both example agents, and the flags with which commands find it.
 type served struct {
 	t       *testing.T
 	url     string
@@ -39,7 +39,7 @@ func serveBoth(t *testing.T, more ...string) *served {
 	return &served{t, url, []string{"APBRIDGE_URL=" + url, "APBRIDGE_KEY=" + testKey}}
 }
 
-// ok runs a command that has to succeed, and returns what it printed.
+// ok runs a command that must succeed, and returns its output.
 func (s *served) ok(args ...string) string {
 	s.t.Helper()
 	code, out, errs := command(s.t, s.environ, args...)
@@ -49,7 +49,7 @@ func (s *served) ok(args ...string) string {
 	return out
 }
 
-// fails runs a command that has to end with a code, and returns what it said.
+// fails runs a command that must end with a code, and returns its error output.
 func (s *served) fails(want int, args ...string) string {
 	s.t.Helper()
 	code, _, errs := command(s.t, s.environ, args...)
@@ -59,7 +59,7 @@ func (s *served) fails(want int, args ...string) string {
 	return errs
 }
 
-// made is what a POST made: its member of a name.
+// made returns a member of the response to a POST.
 func (s *served) made(path, body, member string) string {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+path, strings.NewReader(body))
@@ -81,7 +81,7 @@ func (s *served) made(path, body, member string) string {
 	return text
 }
 
-// run makes a run of an agent, and waits for its end or its question.
+// run starts a run of an agent, and waits for its end or its question.
 func (s *served) run(agent, text string) (thread, run string) {
 	s.t.Helper()
 	thread = s.made("/threads", `{}`, "thread_id")
@@ -139,7 +139,7 @@ func TestRunsCommands(t *testing.T) {
 	holds(t, s.fails(1, "runs", "show", parked), "There is no run")
 }
 
-// TestRunsAndThreadsAreNamedByTheBeginningsOfTheirIDs: a person copies few characters, or none.
+// TestRunsAndThreadsAreNamedByTheBeginningsOfTheirIDs checks commands with a few characters of an id, or none.
 func TestRunsAndThreadsAreNamedByTheBeginningsOfTheirIDs(t *testing.T) {
 	t.Parallel()
 	s := serveBoth(t)
@@ -178,7 +178,7 @@ func TestRunsAndThreadsAreNamedByTheBeginningsOfTheirIDs(t *testing.T) {
 	holds(t, s.fails(2, "runs", "show", "--last", first), "write it as apbridge runs show RUN")
 }
 
-// TestRunsCurl has a shell make runs again.
+// TestRunsCurl repeats runs with a shell.
 func TestRunsCurl(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"sh", "curl"} {
@@ -250,7 +250,7 @@ func TestThreadsCommands(t *testing.T) {
 	holds(t, s.fails(1, "threads", "show", thread), "There is no thread")
 }
 
-// TestExportOfALongThread: all pages of the history are there, each state once.
+// TestExportOfALongThread checks that the export has all pages of the history, with each state once.
 func TestExportOfALongThread(t *testing.T) {
 	t.Parallel()
 	s := serveBoth(t)
@@ -308,7 +308,7 @@ func TestAgentsAndHealth(t *testing.T) {
 	holds(t, s.fails(2, "runs", "ls", "--state", "dead"), `"dead" is not one of queued, running`)
 }
 
-// TestHealthWaits: a bridge that starts late is waited for.
+// TestHealthWaits checks that the command waits for a bridge that starts late.
 func TestHealthWaits(t *testing.T) {
 	t.Parallel()
 	asked, late := make(chan struct{}), make(chan struct{})
@@ -333,7 +333,7 @@ func TestHealthWaits(t *testing.T) {
 	}
 }
 
-// TestCompletion: a shell is offered what the bridge has, and nothing where it cannot be asked.
+// TestCompletion checks that a shell is offered the bridge's objects, and nothing if the bridge cannot be queried.
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	s := serveBoth(t)
@@ -369,7 +369,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestInterrupts: an interrupted command ends with 130 and says what goes on.
+// TestInterrupts checks that an interrupted command ends with 130 and reports what continues.
 func TestInterrupts(t *testing.T) {
 	t.Parallel()
 	asked, never := make(chan struct{}, 8), make(chan struct{})
@@ -394,7 +394,7 @@ func TestInterrupts(t *testing.T) {
 	holds(t, follow.err.String(), "apbridge runs follow "+id)
 }
 
-// hangingSteps is an agent whose steps end with never; asked hears of each.
+// hangingSteps is an agent whose steps only end with never. asked receives each of them.
 func hangingSteps(asked chan<- struct{}, never <-chan struct{}) http.Handler {
 	agent := legacyagent.Handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

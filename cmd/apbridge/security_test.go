@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSecurityRows: each row of docs/security.md that names a threat names a test of it, and the tests exist.
+// TestSecurityRows checks that each threat in docs/security.md has a test, and that the tests exist.
 func TestSecurityRows(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../docs/security.md")

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestAStartThatFailsLeavesNothing: the address is taken before the database is made.
+// TestAStartThatFailsLeavesNothing checks that serve listens before it creates the database.
 func TestAStartThatFailsLeavesNothing(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -25,7 +25,8 @@ func TestAStartThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestServeNamesTheInspector: the log has its address, and on every interface that of this machine.
+// TestServeNamesTheInspector checks that the log has the inspector's address, and this machine's if it listens on every
+// interface.
 func TestServeNamesTheInspector(t *testing.T) {
 	t.Parallel()
 	key := `APBRIDGE_AUTH__KEYS=[{"id":"app","key":"` + testKey + `"}]`

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 )
 
-// told is a service manager's socket, and what it is told, a message each.
+// told is a service manager's socket, and yields each message.
 func told(t *testing.T) (socket string, messages <-chan string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "notify")
@@ -35,7 +35,7 @@ func told(t *testing.T) (socket string, messages <-chan string) {
 	return socket, all
 }
 
-// next is the next message besides signs of life, or with them.
+// next returns the next message, with or without signs of life.
 func next(t *testing.T, messages <-chan string, signs bool) string {
 	t.Helper()
 	late := time.After(adaptertest.Patience)
@@ -51,7 +51,8 @@ func next(t *testing.T, messages <-chan string, signs bool) string {
 	}
 }
 
-// TestTheSupervisorIsTold: that the bridge is ready, reloads, whether or not that goes well, lives, and stops.
+// TestTheSupervisorIsTold checks the messages that the bridge is ready, reloads, whether or not that succeeds, is
+// alive, and stops.
 func TestTheSupervisorIsTold(t *testing.T) {
 	t.Parallel()
 	socket, messages := told(t)

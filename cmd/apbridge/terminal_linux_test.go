@@ -21,11 +21,11 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// acting is what an agent may say to a terminal: colours, a title, a cleared screen, an overwritten line, and turned
-// text.
+// acting is agent output with effects on a terminal: colours, a title, a cleared screen, an overwritten line, and
+// reversed text.
 const acting = "\x1b[31mred\x1b[0m \x1b]0;title\a \x1b[2J \u009b2J a\rb \b\x7f \u202egpj.exe \u2066x\u2069 \u2028"
 
-// inert reports whether text does nothing but show.
+// inert reports whether text has no effect on a terminal.
 func inert(s string) bool { return string(mapping.Visible([]byte(s))) == s }
 
 // TestAgentsAndTerminals checks that escape sequences in an agent's steps, questions and errors are shown as text on a
@@ -53,7 +53,7 @@ func TestAgentsAndTerminals(t *testing.T) {
 	}
 }
 
-// What an agent asks back is asked on the terminal, and the files that it makes are saved.
+// An agent's question is asked on the terminal, and the files that it creates are saved.
 func TestRunAsksOnATerminal(t *testing.T) {
 	t.Parallel()
 	agent, out := httptest.NewServer(legacyagent.Handler()), filepath.Join(t.TempDir(), "out")
@@ -86,7 +86,7 @@ func jsonText(s string) string {
 	return string(b)
 }
 
-// TestServeLeadsAPersonToTheInspector: in a line of its own after the log's, on a terminal alone.
+// TestServeLeadsAPersonToTheInspector checks for a separate line after the log's lines, only on a terminal.
 func TestServeLeadsAPersonToTheInspector(t *testing.T) {
 	t.Parallel()
 	tty, screen := rig.OpenPair(t)

@@ -21,8 +21,8 @@ func answering(t *testing.T, status int) string {
 	return serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 }
 
-// outOfReach are agents that no run comes through to, each with what is said of it whichever dialect it should speak. A
-// call with a body may end before what was read of the answer is told, so that two of them have two sentences.
+// outOfReach are agents that no run can reach, each with the expected message for every dialect. A call with a body may
+// end before the part of the response that was read is reported, so two of them have two messages.
 func outOfReach(t *testing.T) map[string]struct{ url, says string } {
 	legacy, graph := serving(t, legacyagent.Handler()), serving(t, threadagent.Handler())
 	return map[string]struct{ url, says string }{
@@ -41,8 +41,8 @@ func outOfReach(t *testing.T) map[string]struct{ url, says string } {
 	}
 }
 
-// TestWhyAnAgentIsNotReached: each reason has its sentence in the error of the run, in its explanation and in doctor,
-// whether the agent's dialect is configured or is to be found out.
+// TestWhyAnAgentIsNotReached checks that the run's error, its explanation and doctor have a message for each reason,
+// whether the agent's dialect is configured or must be detected.
 func TestWhyAnAgentIsNotReached(t *testing.T) {
 	t.Parallel()
 	agents := outOfReach(t)

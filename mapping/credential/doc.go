@@ -1,6 +1,6 @@
 // Package credential removes credentials from texts before they are shown, logged or passed on. Set has the credentials
 // that the bridge knows, in every spelling. Set.Hide also removes others: tokens of runs, values with the names of
-// credentials, passwords of URLs, and texts in the form of a provider's key.
+// credentials, passwords of URLs, and texts in the form of a provider's key. Start reading at Set.
 //
 // The rule is the same everywhere. An agent's error is hidden where its text enters the bridge (package upstream), so
 // clients, webhooks, the inspector, logs and traces have the same text. A copy for inspection or for others

@@ -1,6 +1,6 @@
 // Package audit writes the log of operations (docs/access.md): a line of JSON for each, with its principal, its object
 // and its outcome. The guards of package proxy write it, and the bridge opens it. It contains no contents, and no line
-// is lost silently: while lines cannot be written, operations that need one are refused.
+// is lost silently: while lines cannot be written, operations that need one are refused. Start reading at Log.Write.
 //
 // An operation is identified by the router's template, whose effect the dialect defines (adapter.Dialect.Effect), and
 // by records of the service: ids that are not in the path, and whether a run answers a question

@@ -1,6 +1,6 @@
 // Package auth determines the principal of a request from its key, its token or its certificate. Only the guards of
 // package proxy call it. All three kinds have the same permissions (config.Access). It reads no body, checks no right,
-// and writes nothing to the database.
+// and writes nothing to the database. Start reading at Gate.Authenticate.
 //
 // A Pass is a principal and its end: the life of its entry in the configuration, and a wall-clock time, at which a
 // request's context ends with an error of class Unauthorized. The requests of a key end with the key (Callers.Succeed).

@@ -17,7 +17,7 @@ func TestCallsAreCapturedAsTheRunLeaves(t *testing.T) {
 	} {
 		for capture, want := range map[string]bool{captureOff: false, captureErrors: failed, captureAll: true} {
 			if got := captured(capture, status); got != want {
-				t.Errorf("%s of a run that is %s: %v", capture, status, got)
+				t.Errorf("capture %s, run %s: %v", capture, status, got)
 			}
 		}
 	}
@@ -93,10 +93,10 @@ func TestCallsOfAllRunsAreBounded(t *testing.T) {
 	late := newCallLog(all, callsKept)
 	exchange(late, 1, 100)
 	if list := late.list(); all.Load() != maxCallBytes || len(list) != 1 || list[0].Sent.Size != 0 {
-		t.Errorf("%d bytes in all; beyond the limit %+v", all.Load(), list)
+		t.Errorf("%d bytes in total; calls beyond the limit: %+v", all.Load(), list)
 	}
 	runs[0].close()
 	if exchange(late, 1, 100); late.list()[1].Sent.Size != 100 {
-		t.Errorf("no room after a run has left: %+v", late.list())
+		t.Errorf("no space after the calls of a run were dropped: %+v", late.list())
 	}
 }

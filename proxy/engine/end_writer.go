@@ -18,8 +18,8 @@ const (
 	wholeTries = 4
 	firstPause = 50 * time.Millisecond
 	longPause  = 5 * time.Second
-	// Readers that wait for the end are told that it cannot be written after tellAfter if writing it alone was also
-	// tried, and after tellAnyway in any case.
+	// Readers that wait for the end get an error after tellAfter if writing it alone was also tried, and after
+	// tellAnyway in any case.
 	tellAfter  = 3 * time.Second
 	tellAnyway = 10 * time.Second
 )

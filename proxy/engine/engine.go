@@ -64,7 +64,7 @@ func Statuses() []mapping.RunStatus {
 
 // Dialects are the parts of a dialect that the engine needs; adapter.Dialects implements it.
 type Dialects interface {
-	// WriteHook returns what a hook, or the webhook of a run, is told.
+	// WriteHook returns the request for a hook or for the webhook of a run.
 	WriteHook(n adapter.HookNotice) (adapter.HookPost, error)
 	// ArtifactPath returns the path of an artifact's bytes for clients, or "" if there is none.
 	ArtifactPath(agent, taskID, artifactID string) string

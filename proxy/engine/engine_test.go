@@ -375,7 +375,7 @@ func TestAgentConcurrencyQueuesTheRest(t *testing.T) {
 	close(goOn)
 	for _, r := range runs {
 		if out := b.end(t, r); out.Status != mapping.RunSuccess {
-			t.Errorf("%+v", out)
+			t.Errorf("got %+v", out)
 		}
 	}
 	if most.Load() > 2 {

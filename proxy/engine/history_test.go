@@ -277,7 +277,7 @@ func TestAGuessedAnswerIsGivenOnce(t *testing.T) {
 			code = out.Fault.Code
 		}
 		if code != want || want == "" && out.Status != mapping.RunInterrupted {
-			t.Errorf("after a guess at %q: %+v", guessed, out)
+			t.Errorf("after a default answer to %q: %+v", guessed, out)
 		}
 	}
 }

@@ -320,7 +320,7 @@ func TestNothingRunsBesideWhatDoesNotShare(t *testing.T) {
 	later := order(b.thread, mapping.StrategyConcurrent)
 	c, err := b.Begin(t.Context(), later)
 	if err != nil || c.Claimed != nil || c.Run.Status != mapping.RunPending {
-		t.Fatalf("%+v, %v", c, err)
+		t.Fatalf("got %+v, %v", c, err)
 	}
 	b.ends(t, alone, mapping.RunSuccess)
 	if task := <-b.seen; task.Run.ID != c.Run.ID {

@@ -210,7 +210,7 @@ func TestWhatEndsARunIsNotTriedAgain(t *testing.T) {
 		r := b.begin(t, o)
 		<-started
 		if err := b.Cancel(t.Context(), &r, engine.Cancellation{}); err != nil || s.runs.Load() != 1 {
-			t.Errorf("%v after %d attempts", err, s.runs.Load())
+			t.Errorf("cancel returned %v after %d attempts", err, s.runs.Load())
 		}
 	})
 	t.Run("run_timeout", func(t *testing.T) {
@@ -220,7 +220,7 @@ func TestWhatEndsARunIsNotTriedAgain(t *testing.T) {
 		o := order(mapping.NewID(), mapping.StrategyReject)
 		o.New.Run.Options.Retries = 3
 		if out := b.end(t, b.begin(t, o)); out.Status != mapping.RunTimeout || s.runs.Load() != 1 {
-			t.Errorf("%+v after %d attempts", out, s.runs.Load())
+			t.Errorf("ended %+v after %d attempts", out, s.runs.Load())
 		}
 	})
 	t.Run("a lockstep run in mid-task", func(t *testing.T) {
@@ -230,7 +230,7 @@ func TestWhatEndsARunIsNotTriedAgain(t *testing.T) {
 		o := order(mapping.NewID(), mapping.StrategyReject)
 		o.New.Run.Options.Retries, o.New.Run.Options.Stepping = 3, mapping.SteppingLockstep
 		if out := b.end(t, b.begin(t, o)); out.Status != mapping.RunError || s.runs.Load() != 1 {
-			t.Errorf("%+v after %d attempts", out, s.runs.Load())
+			t.Errorf("ended %+v after %d attempts", out, s.runs.Load())
 		}
 	})
 }

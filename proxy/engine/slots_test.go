@@ -17,7 +17,7 @@ func wantSlots(t *testing.T, s *slots, used, all int, more bool) {
 		s.release()
 	}
 	if got != more {
-		t.Errorf("one more: %v", got)
+		t.Errorf("another slot: %v", got)
 	}
 }
 

@@ -57,7 +57,7 @@ func TestEndThatCannotBeWrittenIsAnswered(t *testing.T) {
 			lift()
 			eventually(t, "the end", func() bool { return !b.status(t, r).Active() && b.Live() == 0 })
 			if _, err := b.log.End(t.Context(), &r); err != nil {
-				t.Errorf("the end, afterwards: %v", err)
+				t.Errorf("the end after the delay: %v", err)
 			}
 		})
 	}

@@ -174,6 +174,6 @@ func TestTheEndOfARunElsewhereIsHeard(t *testing.T) {
 		lasted += time.Since(let)
 	}
 	if lasted > times*time.Second || looks > 3*times { // an event of the run may cause a notification
-		t.Errorf("it took %s to learn of %d ends, with %d queries", lasted, times, looks)
+		t.Errorf("%s until %d ends were noticed, with %d queries", lasted, times, looks)
 	}
 }

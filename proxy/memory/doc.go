@@ -1,6 +1,7 @@
 // Package memory gives agents access to the long-term store: the items that a run's agent receives (Recall), the items
 // that it writes with a step (Remember), and its own access to the store (Access, Granted). The engine calls it, and
-// through the engine the service and the guards do. It knows no agent and no HTTP, and executes no run.
+// through the engine the service and the guards do. It knows no agent and no HTTP, and executes no run. Start reading
+// at Memory.Recall.
 //
 // Recall is a search under a separate principal (Scope): the run's tenant, and as Namespaces the templates of
 // memory.namespaces with the run's values, limited to those of the key that created the run. So Recall scores all of

@@ -24,7 +24,7 @@ type Recalled struct {
 	Cut   bool // there were more, or some exceeded memory.max_bytes
 }
 
-// Item is an item of the long-term store as an agent is told it.
+// Item is an item of the long-term store as an agent receives it.
 type Item struct {
 	Namespace []string        `json:"namespace"`
 	Key       string          `json:"key"`

@@ -1,5 +1,5 @@
 // Package metrics counts the bridge's work for Prometheus. The guards, the engine's meter, package passthrough and the
-// sender of webhooks call it. It imports none of them and decides nothing.
+// sender of webhooks call it. It imports none of them and decides nothing. Start reading at Metrics.
 //
 // No label has the id of a thread, run, task or user, because their number is unbounded and they are private.
 //

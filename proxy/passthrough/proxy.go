@@ -1,6 +1,6 @@
 // Package passthrough forwards requests unchanged to an agent, for its own routes, its documentation and its debug
 // pages, which no dialect covers. The bridge mounts it below each agent's path, outside of the dialects' routes.
-// Nothing is translated, recorded or retried.
+// Nothing is translated, recorded or retried. Start reading at Proxy.
 package passthrough
 
 import (

@@ -31,7 +31,7 @@ func TestCronOfAnAssistant(t *testing.T) {
 		list := w.runs(t)
 		if len(list) != 1 || list[0].AssistantID != a.ID || list[0].Agent != "a" || string(list[0].Options.Config) != `{"configurable":{"user":"new"},"tags":["mine"]}` ||
 			!rawjson.Contains(list[0].Metadata, json.RawMessage(`{"team":"x"}`)) {
-			t.Fatalf("%+v", list)
+			t.Fatalf("got %+v", list)
 		}
 		if err := w.DeleteAssistant(t.Context(), a.ID, false); err != nil {
 			t.Fatal(err)
@@ -95,6 +95,6 @@ func TestAssistantOfAnAgentThatMayNotBeUsed(t *testing.T) {
 		t.Errorf("taking its id: %v", taking)
 	}
 	if list, _, err := b.SearchAssistants(ctx, adapter.AgentQuery{}); err != nil || len(list) != 1 || list[0].Graph != "graph" {
-		t.Errorf("%+v %v", list, err)
+		t.Errorf("got %+v, %v", list, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 )
 
-// taskTeller is a graph that stops before its node c, and that says of every checkpoint that its task is done.
+// taskTeller is a graph that stops before its node c and reports a finished task for every checkpoint.
 type taskTeller struct {
 	*servicetest.Agent
 	adapter.CopyReader
@@ -49,8 +49,8 @@ func (g *taskTeller) TaskHistory(_ context.Context, c adapter.Copy, _ *adapter.F
 	return list, nil
 }
 
-// TestCopiedStatesHaveTheResultsOfTheirTasks checks that the tasks of the earlier states of a copied thread are those
-// that the agent has of the original thread, as long as that is there. The newest state of the copy has not gone on.
+// TestCopiedStatesHaveTheResultsOfTheirTasks checks that the earlier states of a copied thread have the tasks of the
+// agent's original thread, as long as that exists. The newest state of the copy has not continued.
 func TestCopiedStatesHaveTheResultsOfTheirTasks(t *testing.T) {
 	t.Parallel()
 	b := servicetest.At(t, blank.DSN(t))
@@ -80,7 +80,7 @@ func TestCopiedStatesHaveTheResultsOfTheirTasks(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := rawjson.Get(rawjson.ElementsOf(alone.Tasks)[0], "result"); string(got) != want[i] {
-				t.Errorf("%s: state %d alone has the result %s, want %s", name, i, got, want[i])
+				t.Errorf("%s: state %d read by itself has the result %s, want %s", name, i, got, want[i])
 			}
 		}
 	}

@@ -138,11 +138,11 @@ func TestTheRunOfACronIsTold(t *testing.T) {
 		w.deeds.mu.Lock()
 		defer w.deeds.mu.Unlock()
 		if len(w.deeds.lines) != 2 {
-			t.Fatalf("told: %q", w.deeds.lines)
+			t.Fatalf("audit lines %q, want 2", w.deeds.lines)
 		}
 		for _, line := range w.deeds.lines {
 			if !strings.HasPrefix(line, "alice created run [{cron "+c.ID+"} {thread ") || !strings.Contains(line, "} {run ") || !strings.HasSuffix(line, " <nil>") {
-				t.Errorf("told: %s", line)
+				t.Errorf("audit line %s", line)
 			}
 		}
 	})
@@ -235,7 +235,7 @@ func TestCronOutlivesARestartAndCatchesUpOnce(t *testing.T) {
 		w.want(t, 3, "after the next tick")
 		got, err := w.GetCron(t.Context(), c.ID)
 		if err != nil || !got.Next.After(time.Now()) || got.Error != "" {
-			t.Errorf("%+v, %v", got, err)
+			t.Errorf("got %+v, %v", got, err)
 		}
 	})
 }
@@ -282,7 +282,7 @@ func TestCronOnAThread(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		w.want(t, 2, "after another tick")
 		if got, err := w.GetCron(t.Context(), c.ID); err != nil || got.Error != "" {
-			t.Errorf("%+v, %v", got, err)
+			t.Errorf("got %+v, %v", got, err)
 		}
 		if err := w.DeleteThread(t.Context(), th.ID); err != nil {
 			t.Fatal(err)
@@ -310,7 +310,7 @@ func TestCronIsChanged(t *testing.T) {
 		}
 		n.Enabled = false
 		if got := change(); !got.Next.IsZero() || got.Enabled {
-			t.Errorf("switched off: %+v", got)
+			t.Errorf("after switching it off: %+v", got)
 		}
 		time.Sleep(3 * time.Hour)
 		w.want(t, 0, "while it is off")
@@ -323,7 +323,7 @@ func TestCronIsChanged(t *testing.T) {
 		time.Sleep(time.Hour)
 		w.want(t, 2, "after its end")
 		if got, _ := w.GetCron(t.Context(), c.ID); !got.Next.IsZero() || !got.Enabled {
-			t.Errorf("over: %+v", got)
+			t.Errorf("after its end: %+v", got)
 		}
 	})
 }
@@ -375,12 +375,12 @@ func TestCronsOfAnotherTenant(t *testing.T) {
 			}
 		}
 		if list, total, err := w.SearchCrons(other, adapter.CronQuery{}); len(list)+total != 0 || err != nil {
-			t.Errorf("%v %d %v", list, total, err)
+			t.Errorf("got %v, %d, %v", list, total, err)
 		}
 		time.Sleep(time.Hour + time.Second)
 		w.want(t, 0, "seen without a tenant")
 		if list, err := adapter.All(w.ListRuns(mine, mapping.RunQuery{})); err != nil || len(list) != 1 || list[0].Tenant != "a" || list[0].Owner != "me" {
-			t.Errorf("%+v %v", list, err)
+			t.Errorf("got %+v, %v", list, err)
 		}
 	})
 }
@@ -456,7 +456,7 @@ func TestARunOfATickIsBelowIt(t *testing.T) {
 		time.Sleep(time.Hour + time.Second)
 		runs, err := w.st.Runs.List(t.Context(), mapping.RunQuery{})
 		if err != nil || len(runs) != 1 || runs[0].Options.Trace == nil || runs[0].Place().ID() == "" {
-			t.Errorf("%+v, %v", runs, err)
+			t.Errorf("got %+v, %v", runs, err)
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/service/servicetest"
 )
 
-// TestHooksThatAreRefused checks that a hook which could never be told is refused, on a task and with a run.
+// TestHooksThatAreRefused checks that a hook that could never be notified is refused, on a task and with a run.
 func TestHooksThatAreRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -36,14 +36,14 @@ func TestHooksThatAreRefused(t *testing.T) {
 		}
 	}
 	if list, err := b.ListHooks(t.Context(), ref); err != nil || len(list) != 0 {
-		t.Errorf("%v, %v", list, err)
+		t.Errorf("got %v, %v", list, err)
 	}
 	made, err := b.CreateHook(t.Context(), ref, mapping.Hook{Flavour: "langgraph", URL: "https://example.com/", Token: "t", Fires: []mapping.TaskStatus{mapping.TaskDone}})
 	if err != nil || made.ID == "" || made.Token != "" {
-		t.Errorf("%+v, %v", made, err)
+		t.Errorf("got %+v, %v", made, err)
 	}
 	if got, err := b.GetHook(t.Context(), ref, made.ID); err != nil || got.URL != made.URL {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("got %+v, %v", got, err)
 	}
 	if _, err := b.GetHook(t.Context(), ref, "other"); class(err) != mapping.NotFound {
 		t.Error(err)

@@ -60,15 +60,15 @@ func code(err error) string {
 	return mapping.Classify(err).Code
 }
 
-// TestAnswerNamesItsTask checks that an answer is given to the task that the request names, and that a cancelled task
-// takes none.
+// TestAnswerNamesItsTask checks that an answer goes to the task named in the request, and that a cancelled task accepts
+// none.
 func TestAnswerNamesItsTask(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.Graph.Does(servicetest.Asking)
 	asked, out := b.Start(t, t.Context(), servicetest.NewRun("", "graph", "hi"))
 	if out.Status != mapping.RunInterrupted {
-		t.Fatalf("%+v", out)
+		t.Fatalf("got %+v", out)
 	}
 	answer := runOfTask(asked.TaskID, "")
 	answer.Command, answer.Input, answer.Kwargs, answer.HasInput = &adapter.Command{HasResume: true, Resume: []byte(`"yes"`)}, nil, nil, false
@@ -76,7 +76,7 @@ func TestAnswerNamesItsTask(t *testing.T) {
 	again := *answer
 	answered, out := b.Start(t, t.Context(), *answer)
 	if answered.TaskID != asked.TaskID || out.Status != mapping.RunSuccess {
-		t.Errorf("the answer is of task %s and ended %+v", answered.TaskID, out)
+		t.Errorf("the answer belongs to task %s and ended %+v", answered.TaskID, out)
 	}
 	if _, err := b.StartRun(t.Context(), &again); code(err) != service.CodeTaskEnded {
 		t.Errorf("a second answer: %v", err)
@@ -97,8 +97,8 @@ func TestAnswerNamesItsTask(t *testing.T) {
 	}
 }
 
-// TestTwoRunsOfATaskAtOnce checks that runs that are requested at once follow each other in the task, or are refused
-// because the task has moved on.
+// TestTwoRunsOfATaskAtOnce checks that concurrent requests for runs of a task create runs that follow each other, or
+// are refused because the task has changed.
 func TestTwoRunsOfATaskAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -127,7 +127,7 @@ func TestTwoRunsOfATaskAtOnce(t *testing.T) {
 	}
 	for i, r := range runs {
 		if r.TaskID != task.ID || r.Options.FollowUp != (i > 0) {
-			t.Errorf("run %d is of task %s and a follow-up: %v", i, r.TaskID, r.Options.FollowUp)
+			t.Errorf("run %d belongs to task %s, follow-up: %v", i, r.TaskID, r.Options.FollowUp)
 		}
 	}
 	n := 0
@@ -166,8 +166,8 @@ func TestRunsThatNameAnotherTask(t *testing.T) {
 	}
 }
 
-// TestTasksAreFoundByStatus checks that a task shows its status while it works, asks and is done, and that a search
-// finds it by that.
+// TestTasksAreFoundByStatus checks that a task has its status while it works, asks and is done, and that a search by it
+// finds the task.
 func TestTasksAreFoundByStatus(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

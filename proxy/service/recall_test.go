@@ -96,7 +96,7 @@ func TestARunThatWaitedIsToldWhatIsThereByThen(t *testing.T) {
 	searches.Store(0)
 	waits, err := b.StartRun(t.Context(), new(servicetest.NewRun("", "legacy", "tea")))
 	if err != nil || waits.Run.Status != mapping.RunPending {
-		t.Fatalf("%v, %v", waits.Run.Status, err)
+		t.Fatalf("got %v, %v", waits.Run.Status, err)
 	}
 	b.keep(t, `{"t":"black tea"}`)
 	close(goOn)

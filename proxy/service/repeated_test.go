@@ -69,7 +69,7 @@ func TestARepeatedRequestMakesOneThing(t *testing.T) {
 			made[a.id] = true
 		}
 		if len(made) != 1 {
-			t.Errorf("%s: made %v", what, made)
+			t.Errorf("%s: created %v", what, made)
 		}
 		if id, err := make(t.Context(), "k", true); id != "" || err != nil && mapping.Classify(err).Code != mapping.CodeKeyReused {
 			t.Errorf("another %s under the key: %q %v", what, id, err)
@@ -83,7 +83,7 @@ func TestARepeatedRequestMakesOneThing(t *testing.T) {
 	}
 	points, err := b.Store.States.Checkpoints(t.Context(), other.ID, store.CheckpointQuery{})
 	if err != nil || len(points) != 2 { // one with a key and one without
-		t.Errorf("%d checkpoints were made: %v", len(points), err)
+		t.Errorf("%d checkpoints were created: %v", len(points), err)
 	}
 }
 

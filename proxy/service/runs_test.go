@@ -232,7 +232,7 @@ func TestWhatIsToldOfATasksRun(t *testing.T) {
 		t.Errorf("kwargs %s, %v", runs[0].Kwargs, err)
 	}
 	if !strings.Contains(string(given), `"depth":2`) || !strings.Contains(string(given), "hello") {
-		t.Errorf("the agent was given %s", given)
+		t.Errorf("the agent received %s", given)
 	}
 }
 
@@ -290,7 +290,7 @@ func TestAFullQueueIsTheCallersToKnow(t *testing.T) {
 	n := servicetest.NewRun(mapping.NewID(), "legacy", "later")
 	n.RunAfter = time.Hour
 	if st, err := b.StartRun(t.Context(), new(n)); err != nil || st.Run.Status != mapping.RunPending {
-		t.Errorf("%v, %v", st.Run.Status, err)
+		t.Errorf("got %v, %v", st.Run.Status, err)
 	}
 }
 

@@ -132,7 +132,7 @@ func TestARepeatedThreadLeavesNoSecondCopy(t *testing.T) {
 	for range 2 {
 		th, err := b.CreateThread(t.Context(), n)
 		if err != nil || th.ID != n.ID {
-			t.Fatalf("%s, %v", th.ID, err)
+			t.Fatalf("got %s, %v", th.ID, err)
 		}
 	}
 	if m.made != 1 || m.forgotten != 0 {
@@ -238,7 +238,7 @@ func TestAnUpdateAsTheNodeThatAsksClosesItsQuestion(t *testing.T) {
 			})
 			r, out := b.Start(t, t.Context(), servicetest.NewRun(mapping.NewID(), "graph", "hi"))
 			if len(out.Interrupts) != 1 {
-				t.Fatalf("%+v", out)
+				t.Fatalf("got %+v", out)
 			}
 			m.after = adapter.State{Values: raw(`{"n":2}`), Checkpoint: "2", Next: c.next, Source: "update", Step: 1}
 			if _, err := b.UpdateState(t.Context(), r.ThreadID, adapter.StateUpdate{Values: raw(`{"n":2}`), AsNode: "ask"}); err != nil {

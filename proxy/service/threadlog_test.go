@@ -48,7 +48,7 @@ func TestThreadIsFollowedAtOnce(t *testing.T) {
 		}
 		for e := range got {
 			if e.RunID != run.Run.ID {
-				t.Errorf("%+v", e.Event)
+				t.Errorf("got %+v", e.Event)
 			}
 			if e.Kind == mapping.KindEnd {
 				break
@@ -58,7 +58,7 @@ func TestThreadIsFollowedAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e := <-got; e.RunID != "" || e.Kind != mapping.KindState || !rawjson.Contains(e.After.JSON(), []byte(`{"k":1}`)) {
-			t.Errorf("%+v", e)
+			t.Errorf("got %+v", e)
 		}
 		if err := w.DeleteThread(t.Context(), th.ID); err != nil {
 			t.Fatal(err)

@@ -22,7 +22,7 @@ func TestThreadsAreMadeChangedCopiedAndFound(t *testing.T) {
 	th, err := b.CreateThread(t.Context(), adapter.ThreadRequest{Metadata: raw(`{"user":"u1"}`), TTL: time.Hour,
 		Supersteps: []adapter.Superstep{{Updates: []adapter.StateUpdate{{Values: raw(`{"a":1}`)}}}, {Updates: []adapter.StateUpdate{{Values: raw(`{"b":2}`)}}}}})
 	if err != nil || string(th.Values) != `{"a":1,"b":2}` || th.Expires.IsZero() {
-		t.Fatalf("%+v, %v", th, err)
+		t.Fatalf("got %+v, %v", th, err)
 	}
 	if _, err := b.CreateThread(t.Context(), adapter.ThreadRequest{ID: th.ID}); class(err) != mapping.Conflict {
 		t.Errorf("a second thread with the id: %v", err)
@@ -55,10 +55,10 @@ func TestThreadsAreMadeChangedCopiedAndFound(t *testing.T) {
 	}
 	found, err := gathered(threads)
 	if err != nil || total != 1 || found[0].ID != th.ID {
-		t.Errorf("found %d, %v", total, err)
+		t.Errorf("found %d threads, %v", total, err)
 	}
 	if n, err := b.CountThreads(t.Context(), adapter.ThreadSearch{}); err != nil || n != 2 {
-		t.Errorf("counted %d, %v", n, err)
+		t.Errorf("counted %d threads, %v", n, err)
 	}
 	if err := b.DeleteThread(t.Context(), th.ID); err != nil {
 		t.Error(err)
@@ -124,22 +124,22 @@ func TestStatesAndHistory(t *testing.T) {
 	b.Start(t, t.Context(), servicetest.NewRun(thread, "legacy", "hi")) // the root, an input and three steps
 	before, err := b.GetState(t.Context(), thread, "")
 	if err != nil || len(before.Next) != 0 {
-		t.Fatalf("%+v, %v", before, err)
+		t.Fatalf("got %+v, %v", before, err)
 	}
 	made, err := b.UpdateState(t.Context(), thread, adapter.StateUpdate{Values: raw(`{"note":"n"}`)})
 	if err != nil || made.Parent != before.Checkpoint || made.Source != "update" {
-		t.Fatalf("%+v, %v", made, err)
+		t.Fatalf("got %+v, %v", made, err)
 	}
 	check := func() {
 		t.Helper()
 		list, err := gathered(b.StateHistory(t.Context(), thread, adapter.HistoryQuery{}))
 		if err != nil || len(list) != 6 || list[0].Checkpoint != made.ID {
-			t.Fatalf("history of %d, %v", len(list), err)
+			t.Fatalf("the history has %d states, %v", len(list), err)
 		}
 		for i, s := range list {
 			one, err := b.GetState(t.Context(), thread, s.Checkpoint)
 			if err != nil || string(one.Values) != string(s.Values) {
-				t.Errorf("state %d alone reads %s, %v\nin the history %s", i, one.Values, err, s.Values)
+				t.Errorf("state %d is %s, %v\nand in the history %s", i, one.Values, err, s.Values)
 			}
 			if i > 0 && list[i-1].Parent != s.Checkpoint {
 				t.Errorf("state %d is not the parent of the one before", i)
@@ -147,11 +147,11 @@ func TestStatesAndHistory(t *testing.T) {
 		}
 		page, err := gathered(b.StateHistory(t.Context(), thread, adapter.HistoryQuery{Before: list[1].Checkpoint, Limit: 2}))
 		if err != nil || len(page) != 2 || page[0].Checkpoint != list[2].Checkpoint {
-			t.Errorf("a page of %d, %v", len(page), err)
+			t.Errorf("the page has %d states, %v", len(page), err)
 		}
 		loops, err := gathered(b.StateHistory(t.Context(), thread, adapter.HistoryQuery{Metadata: raw(`{"source":"loop"}`)}))
 		if err != nil || len(loops) != 3 {
-			t.Errorf("%d loops, %v", len(loops), err)
+			t.Errorf("%d states with source loop, %v", len(loops), err)
 		}
 	}
 	check()
@@ -171,11 +171,11 @@ func TestForksOfAState(t *testing.T) {
 	old := list[2] // after the first step
 	fork, err := b.UpdateState(t.Context(), thread, adapter.StateUpdate{Values: raw(`{"forked":true}`), CheckpointID: old.Checkpoint})
 	if err != nil || fork.Source != "update" || fork.Parent != old.Checkpoint {
-		t.Fatalf("%+v, %v", fork, err)
+		t.Fatalf("got %+v, %v", fork, err)
 	}
 	n := servicetest.NewRun(thread, "legacy", "go on")
 	if _, out := b.Start(t, t.Context(), n); out.Status != mapping.RunSuccess {
-		t.Fatalf("%+v", out)
+		t.Fatalf("got %+v", out)
 	}
 	b.Again(t)
 	s, err := b.GetState(t.Context(), thread, "")
@@ -191,7 +191,7 @@ func TestForksOfAState(t *testing.T) {
 		t.Errorf("history at a checkpoint has %d states, %v", len(one), err)
 	}
 	if _, err := b.UpdateState(t.Context(), thread, adapter.StateUpdate{Values: raw(`{}`), CheckpointID: mapping.NewID()}); class(err) != mapping.NotFound {
-		t.Errorf("a fork from nowhere: %v", err)
+		t.Errorf("a fork of an unknown checkpoint: %v", err)
 	}
 	if _, err := b.UpdateState(t.Context(), thread, adapter.StateUpdate{Values: raw(`[1]`)}); class(err) != mapping.Invalid {
 		t.Errorf("a state that is a list: %v", err)

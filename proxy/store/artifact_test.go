@@ -43,7 +43,7 @@ func (b *harness) paths(thread string) (paths []string) {
 		paths = append(paths, a.Path)
 	}
 	if total != len(paths) {
-		b.t.Fatalf("total %d of %d", total, len(paths))
+		b.t.Fatalf("total %d, want %d", total, len(paths))
 	}
 	return paths
 }
@@ -67,7 +67,7 @@ func TestAFileIsReadFromAnywhere(t *testing.T) {
 			{chunk - 1, 2}, {0, 10}, {chunk, 1}, {len(content) - 3, 3}, {5, 2 * chunk}, {2*chunk + 1, 998}, {0, len(content)},
 		} {
 			if n, err := r.Seek(int64(at.from), io.SeekStart); n != int64(at.from) || err != nil {
-				t.Fatalf("%d, %v", n, err)
+				t.Fatalf("seek returned %d, %v", n, err)
 			}
 			got := make([]byte, at.length)
 			if _, err := io.ReadFull(r, got); err != nil || !bytes.Equal(got, content[at.from:at.from+at.length]) {
@@ -75,13 +75,13 @@ func TestAFileIsReadFromAnywhere(t *testing.T) {
 			}
 		}
 		if n, err := r.Seek(-4, io.SeekCurrent); n != int64(len(content)-4) || err != nil {
-			t.Errorf("back: %d, %v", n, err)
+			t.Errorf("seeking back: %d, %v", n, err)
 		}
 		if n, err := r.Seek(0, io.SeekEnd); n != int64(len(content)) || err != nil {
-			t.Errorf("end: %d, %v", n, err)
+			t.Errorf("seeking to the end: %d, %v", n, err)
 		}
 		if n, err := r.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
-			t.Errorf("at the end: %d, %v", n, err)
+			t.Errorf("reading at the end: %d, %v", n, err)
 		}
 		if _, err := r.Seek(-1, io.SeekStart); err == nil {
 			t.Error("a position before the start was accepted")
@@ -100,7 +100,7 @@ func TestUploadIsKeptInChunks(t *testing.T) {
 		b.ok(err)
 		sum := sha256.Sum256(content)
 		if a.Size != int64(len(content)) || a.Sum != hex.EncodeToString(sum[:]) || a.ID == "" {
-			t.Fatalf("%+v", a)
+			t.Fatalf("got %+v", a)
 		}
 		if b.file(th, a.ID) != string(content) {
 			t.Fatal("the bytes differ")
@@ -112,7 +112,7 @@ func TestUploadIsKeptInChunks(t *testing.T) {
 		}
 		again := b.save(th, "dir/big.bin", "small", false)
 		if again.ID != a.ID || !again.CreatedAt.Equal(a.CreatedAt) || again.TaskID != "k" || b.file(th, a.ID) != "small" {
-			t.Fatalf("%+v", again)
+			t.Fatalf("got %+v", again)
 		}
 		empty := b.save(th, "empty", "", false)
 		if b.file(th, empty.ID) != "" {
@@ -134,7 +134,7 @@ func TestUploadsAreInTheOrderOfTheirTimes(t *testing.T) {
 			for _, path := range []string{"same.txt", fmt.Sprintf("%d.txt", i)} {
 				a := b.save(th, path, path, false)
 				if given.Has(a) {
-					t.Errorf("upload %d of %s seems to have been seen: %v", i, path, a.ModifiedAt)
+					t.Errorf("upload %d of %s counts as already given: %v", i, path, a.ModifiedAt)
 				}
 				given = given.With(a)
 			}
@@ -194,7 +194,7 @@ func TestStagedArtifactAppearsWithItsEvent(t *testing.T) {
 			Files: []artifact.FileWrite{{Artifact: mapping.Artifact{Path: "c/d.txt", AgentCreated: true, MIMEType: "text/plain"}, Content: []byte("cd")}}})
 		b.ok(err)
 		if len(list) != 3 || b.file(th, list[0].ID) != "new" || b.file(th, list[1].ID) != "bb" || b.file(th, list[2].ID) != "cd" || list[2].ThreadID != th {
-			t.Fatalf("%+v", list)
+			t.Fatalf("got %+v", list)
 		}
 		if d := cmp.Diff([]string{"c/d.txt", "a.txt", "b.txt"}, b.paths(th)); d != "" {
 			t.Fatal(d)

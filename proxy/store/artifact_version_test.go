@@ -205,7 +205,7 @@ func TestFilesAreWhatTheRunsLeftDid(t *testing.T) {
 				b.ok(b.Runs.Delete(b.ctx, th, runs[run-1].Run.ID))
 				gone[run] = true
 				if diff := cmp.Diff(filesAfter(deeds, gone), b.kept(th)); diff != "" {
-					t.Fatalf("tale %d: %v, gone %v up to %d (-want +got):\n%s", seed, tale.deeds, tale.gone, run, diff)
+					t.Fatalf("seed %d: %v, deleting %v up to %d (-want +got):\n%s", seed, tale.deeds, tale.gone, run, diff)
 				}
 			}
 		}
@@ -227,11 +227,11 @@ func TestFilesOthersStandOnStay(t *testing.T) {
 		b.end(second, mapping.RunSuccess)
 		b.ok(b.Runs.Delete(b.ctx, th, first.Run.ID))
 		if diff := cmp.Diff(map[string]string{"a": "a2", "mine": "by a client"}, b.kept(th)); diff != "" {
-			t.Errorf("without the first (-want +got):\n%s", diff)
+			t.Errorf("files after deleting the first run (-want +got):\n%s", diff)
 		}
 		b.ok(b.Runs.Delete(b.ctx, th, second.Run.ID))
 		if diff := cmp.Diff(map[string]string{"a": "a1", "b": "b1", "mine": "by a client"}, b.kept(th)); diff != "" {
-			t.Errorf("without the second (-want +got):\n%s", diff)
+			t.Errorf("files after deleting the second run (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -254,7 +254,7 @@ func TestFilesOfASharedRunAreTakenOut(t *testing.T) {
 		b.end(second, mapping.RunSuccess)
 		b.ok(b.Runs.Delete(b.ctx, th, first.Run.ID))
 		if diff := cmp.Diff(map[string]string{"x": "x2", "y": "y2", "z": "z2"}, b.kept(th)); diff != "" {
-			t.Errorf("without the first (-want +got):\n%s", diff)
+			t.Errorf("files after deleting the first run (-want +got):\n%s", diff)
 		}
 	})
 }

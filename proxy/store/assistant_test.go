@@ -27,7 +27,7 @@ func TestAssistantHasVersions(t *testing.T) {
 		made, fresh, err := b.Assistants.Create(b.ctx, anAssistant(), false, store.IdempotencyKey{})
 		b.ok(err)
 		if !fresh || made.Version != 1 || made.CreatedAt.IsZero() {
-			t.Fatalf("%+v", made)
+			t.Fatalf("got %+v", made)
 		}
 		second, err := b.Assistants.Update(b.ctx, assistantID, func(a *mapping.Assistant) error {
 			a.Name, a.Metadata = "Bea", []byte(`{"team":"b"}`)
@@ -35,18 +35,18 @@ func TestAssistantHasVersions(t *testing.T) {
 		})
 		b.ok(err)
 		if second.Version != 2 || second.Name != "Bea" || string(second.Context) != `{"big":12345678901234567890}` {
-			t.Errorf("%+v", second)
+			t.Errorf("got %+v", second)
 		}
 		back, err := b.Assistants.SetVersion(b.ctx, assistantID, 1)
 		b.ok(err)
 		if back.Version != 1 || back.Name != "Ada" || string(back.Metadata) != `{"team":"a","n":1}` {
-			t.Errorf("%+v", back)
+			t.Errorf("got %+v", back)
 		}
 		// The next version gets a new number, whichever version is current.
 		third, err := b.Assistants.Update(b.ctx, assistantID, func(a *mapping.Assistant) error { a.Description = ""; return nil })
 		b.ok(err)
 		if third.Version != 3 || third.Name != "Ada" {
-			t.Errorf("%+v", third)
+			t.Errorf("got %+v", third)
 		}
 		got, err := b.Assistants.Get(b.ctx, assistantID)
 		b.ok(err)
@@ -188,7 +188,7 @@ func TestAgentFactsAreKept(t *testing.T) {
 			b.ok(b.Agents.KeepFact(b.ctx, "a", "graph", []byte(body)))
 			got, err := b.Agents.Fact(b.ctx, "a", "graph")
 			if err != nil || string(got) != body {
-				t.Errorf("%s %v", got, err)
+				t.Errorf("got %s, %v", got, err)
 			}
 		}
 	})

@@ -98,7 +98,7 @@ func TestForksHaveLinesOfTheirOwn(t *testing.T) {
 		n.Run.Options.Checkpoint = one
 		f := b.create(n)
 		if f.Run.Base != one || f.Claimed.Thread.Head != one {
-			t.Fatalf("%+v", f.Run)
+			t.Fatalf("got %+v", f.Run)
 		}
 		three, four := b.push(f, 3, ""), b.push(f, 4, "")
 		b.end(f, mapping.RunSuccess)
@@ -168,7 +168,7 @@ func TestQueuedRunForksAtItsClaim(t *testing.T) {
 		b.end(c, mapping.RunSuccess)
 		_, first, _ := b.claims()
 		if first.Run.Base != one || first.Thread.Head != one {
-			t.Fatalf("%+v", first.Run)
+			t.Fatalf("got %+v", first.Run)
 		}
 		three := b.push(created(first), 3, "")
 		b.end(created(first), mapping.RunSuccess)
@@ -278,7 +278,7 @@ func TestDeletedRunLeavesTheStateOthersBeganOn(t *testing.T) {
 		left, err := b.Runs.Get(b.ctx, "", second.Run.ID)
 		b.ok(err)
 		if left.Base != one {
-			t.Fatalf("the run began on %q, not on %q", left.Base, one)
+			t.Fatalf("the run began at %q, want %q", left.Base, one)
 		}
 		if d := cmp.Diff([]string{"1"}, b.state(first.Run.ThreadID, left.Base)); d != "" {
 			t.Error(d)
@@ -302,7 +302,7 @@ func TestCopiedThreadStandsAlone(t *testing.T) {
 		b.ok(err)
 		b.ok(b.Threads.Delete(b.ctx, c.Run.ThreadID))
 		if copied.Head != three || copied.Status != mapping.ThreadIdle {
-			t.Fatalf("%+v", copied)
+			t.Fatalf("got %+v", copied)
 		}
 		if d := cmp.Diff([]string{"snap:snap", "3"}, b.state(copied.ID, "")); d != "" {
 			t.Error(d)

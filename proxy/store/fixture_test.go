@@ -427,7 +427,7 @@ func readRest(b *harness, note noter) {
 	}
 	next, _, err := b.Claims.ClaimNext(b.ctx, nil)
 	if next == nil {
-		b.t.Fatalf("nothing was left behind: %v", err)
+		b.t.Fatalf("no run was left to claim: %v", err)
 	}
 	note("left behind", []any{next.Run.ID, len(next.Logged)}, err)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// says is what hooks of these tests are told: their id and the status, with their token as a header.
+// says is the WriteHook of these tests: the notification has the hook's id and the status, and the token as a header.
 func says(h mapping.Hook, status mapping.TaskStatus) *store.Webhook {
 	return &store.Webhook{Header: map[string]string{"Token": h.Token}, Body: []byte(h.ID + " " + string(status))}
 }
@@ -19,14 +19,14 @@ func hookAt(id, url string, fires ...mapping.TaskStatus) mapping.Hook {
 	return mapping.Hook{ID: id, Flavour: "f", URL: url, Token: "secret of " + id, Scheme: "Bearer", Credentials: "also secret", Fires: fires}
 }
 
-// hookedRun is a run of a new task with these hooks.
+// hookedRun returns a run of a new task with these hooks.
 func hookedRun(thread string, hooks ...mapping.Hook) *store.CreateRun {
 	n := newRun(thread, mapping.StrategyEnqueue)
 	n.Hooks, n.WriteHook = hooks, says
 	return n
 }
 
-// further is a run of the task of another.
+// further returns another run of c's task.
 func further(c *store.CreateRunResult) *store.CreateRun {
 	n := newRun(c.Run.ThreadID, mapping.StrategyEnqueue)
 	n.Task, n.Run.TaskID, n.WriteHook = nil, c.Run.TaskID, says
@@ -51,7 +51,7 @@ func (b *harness) delivered() (said []string) {
 		}
 		for _, d := range list {
 			if want := "secret of " + d.Hook; d.Header["Token"] != want || string(d.Body) != d.Hook+" "+string(d.Status) {
-				b.t.Errorf("%s %s says %q with the header %v", d.Hook, d.Status, d.Body, d.Header)
+				b.t.Errorf("hook %s, status %s: body %q, header %v", d.Hook, d.Status, d.Body, d.Header)
 			}
 			said = append(said, string(d.Body))
 			b.ok(b.Deliveries.Delivered(b.ctx, d))
@@ -61,8 +61,8 @@ func (b *harness) delivered() (said []string) {
 
 var asks = mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: []mapping.Interrupt{{ID: "q", Value: []byte(`"sure?"`)}}}
 
-// TestHooksAreToldOfTheirStatuses checks that each hook is told the statuses that it names, with the change, and in
-// order.
+// TestHooksAreToldOfTheirStatuses checks that each hook is notified of the statuses that it names, in the transaction
+// of the change and in order.
 func TestHooksAreToldOfTheirStatuses(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -73,9 +73,9 @@ func TestHooksAreToldOfTheirStatuses(t *testing.T) {
 		answer := b.create(further(c))
 		waiting := b.create(further(c)) // it changes nothing before it starts
 		if waiting.Claimed != nil {
-			t.Fatal("two runs at once")
+			t.Fatal("a run was claimed while another run of its task was active")
 		}
-		b.outcome(answer, mapping.Outcome{Status: mapping.RunSuccess}) // of a run that another follows
+		b.outcome(answer, mapping.Outcome{Status: mapping.RunSuccess}) // the end of a run that is followed by another
 		started := b.claimed(waiting)
 		_, _, err := b.Events.Append(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: started.Run.ID, Fence: started.Claimed.Fence, WriteHook: says,
 			Events: []mapping.Event{{Kind: mapping.KindStarted}}})
@@ -88,7 +88,7 @@ func TestHooksAreToldOfTheirStatuses(t *testing.T) {
 			ids[d.ID] = true
 		}
 		if len(ids) != len(list) {
-			t.Errorf("%d ids of %d deliveries", len(ids), len(list))
+			t.Errorf("%d different ids for %d deliveries", len(ids), len(list))
 		}
 		byHook := map[string][]string{}
 		for _, said := range b.delivered() {
@@ -98,17 +98,17 @@ func TestHooksAreToldOfTheirStatuses(t *testing.T) {
 		}
 		want := map[string][]string{"all": {"working", "asking", "working", "cancelled"}, "asks": {"asking"}}
 		if diff := cmp.Diff(want, byHook); diff != "" {
-			t.Errorf("what the hooks were told (-want +got):\n%s", diff)
+			t.Errorf("statuses by hook (-want +got):\n%s", diff)
 		}
 		task, err := b.Tasks.Get(b.ctx, c.Run.TaskID)
 		b.ok(err)
 		if task.Status != mapping.TaskCancelled {
-			t.Errorf("the task is %s", task.Status)
+			t.Errorf("the task is %s, want cancelled", task.Status)
 		}
 	})
 }
 
-// claimed claims a run that waited.
+// claimed claims a waiting run.
 func (b *harness) claimed(c *store.CreateRunResult) *store.CreateRunResult {
 	b.t.Helper()
 	got, _, err := b.Claims.ClaimNext(b.ctx, nil)
@@ -120,7 +120,7 @@ func (b *harness) claimed(c *store.CreateRunResult) *store.CreateRunResult {
 	return c
 }
 
-// TestHookIsToldInOrder checks that a delivery waits for the earlier ones of its hook, and for no others.
+// TestHookIsToldInOrder checks that a delivery waits only for earlier ones to the same hook.
 func TestHookIsToldInOrder(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -130,28 +130,28 @@ func TestHookIsToldInOrder(t *testing.T) {
 		b.outcome(c, mapping.Outcome{Status: mapping.RunSuccess})
 		first, _ := b.due(9, nil)
 		if len(first) != 2 || first[0].Status != mapping.TaskWorking || first[1].Status != mapping.TaskWorking {
-			t.Fatalf("%+v", first)
+			t.Fatalf("got %+v", first)
 		}
 		b.ok(b.Deliveries.Failed(b.ctx, first[0], "HTTP 500", time.Second))
 		b.ok(b.Deliveries.Delivered(b.ctx, first[1]))
 		next, _ := b.due(9, nil)
 		if len(next) != 1 || next[0].Hook != "2" || next[0].Status != mapping.TaskDone {
-			t.Fatalf("%+v", next)
+			t.Fatalf("got %+v", next)
 		}
 		clock.at = clock.at.Add(time.Second)
 		again, _ := b.due(9, nil)
 		if len(again) != 1 || again[0].ID != first[0].ID {
-			t.Fatalf("%+v", again)
+			t.Fatalf("got %+v", again)
 		}
 		b.ok(b.Deliveries.Dead(b.ctx, again[0], "HTTP 410"))
 		if last, _ := b.due(9, nil); len(last) != 1 || last[0].Hook != "1" || last[0].Status != mapping.TaskDone {
-			t.Fatalf("%+v", last)
+			t.Fatalf("got %+v", last)
 		}
 	})
 }
 
-// TestHooksOfATask checks that hooks are read without their secrets, replaced, bounded and deleted, together with what
-// they are still to be told.
+// TestHooksOfATask checks that hooks are read without their secrets, replaced, limited, and deleted together with their
+// pending deliveries.
 func TestHooksOfATask(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -183,7 +183,7 @@ func TestHooksOfATask(t *testing.T) {
 		b.ok(b.Tasks.DeleteHook(b.ctx, task, "b"))
 		b.ok(b.Tasks.DeleteHook(b.ctx, task, "b"))
 		if diff := cmp.Diff([]string{"a done"}, b.delivered()); diff != "" {
-			t.Errorf("after one was deleted (-want +got):\n%s", diff)
+			t.Errorf("hooks after a deletion (-want +got):\n%s", diff)
 		}
 		for i := range store.MaxHooks - 1 {
 			_, err := b.Tasks.PutHook(b.ctx, task, hookAt(fmt.Sprint("more", i), "http://h/1", mapping.TaskDone))
@@ -197,8 +197,8 @@ func TestHooksOfATask(t *testing.T) {
 	})
 }
 
-// TestTasksByStatus checks that tasks are listed by the time of their status, in pages that do not depend on changes
-// before them.
+// TestTasksByStatus checks that tasks are listed by the time of their status, in pages that do not depend on changes in
+// earlier pages.
 func TestTasksByStatus(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -218,7 +218,7 @@ func TestTasksByStatus(t *testing.T) {
 			tasks, n, err := b.Tasks.List(b.ctx, q)
 			b.ok(err)
 			if n != total {
-				t.Errorf("%+v: a total of %d, want %d", q, n, total)
+				t.Errorf("%+v: total %d, want %d", q, n, total)
 			}
 			for _, k := range tasks {
 				ids, last = append(ids, k.ID), mapping.TaskMark{StatusAt: k.StatusAt, ID: k.ID}
@@ -229,7 +229,7 @@ func TestTasksByStatus(t *testing.T) {
 		want := []string{id(2), id(0), id(3), id(4), id(1)}
 		all, _ := list(store.TaskQuery{}, 5)
 		if diff := cmp.Diff(want, all); diff != "" {
-			t.Errorf("all (-want +got):\n%s", diff)
+			t.Errorf("all tasks (-want +got):\n%s", diff)
 		}
 		var pages []string
 		for q := (store.TaskQuery{Limit: 2}); ; {
@@ -240,17 +240,17 @@ func TestTasksByStatus(t *testing.T) {
 			pages, q.After = append(pages, ids...), last
 		}
 		if diff := cmp.Diff(want, pages); diff != "" {
-			t.Errorf("in pages (-want +got):\n%s", diff)
+			t.Errorf("tasks page by page (-want +got):\n%s", diff)
 		}
 		done, _ := list(store.TaskQuery{Status: []mapping.TaskStatus{mapping.TaskDone, mapping.TaskFailed}}, 2)
 		since, _ := list(store.TaskQuery{Since: begun.Add(2 * time.Second)}, 2)
 		if diff := cmp.Diff([][]string{{id(2), id(3)}, {id(2), id(0)}}, [][]string{done, since}); diff != "" {
-			t.Errorf("done, and since (-want +got):\n%s", diff)
+			t.Errorf("tasks by status, and by time (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// TestTaskStatus checks that a task has the status of its newest run, also after that was deleted, and the time of the
+// TestTaskStatus checks that a task has the status of its newest run, even after that was deleted, and the time of the
 // change.
 func TestTaskStatus(t *testing.T) {
 	t.Parallel()

@@ -47,7 +47,7 @@ func TestADeliveryIsClaimedOnceAndComesBack(t *testing.T) {
 		}
 		list, _ := b.due(9, nil)
 		if len(list) != 1 || list[0].Attempts != 1 || list[0].Tenant != "a" || list[0].RunID != c.Run.ID || !strings.Contains(string(list[0].Body), c.Run.ID) {
-			t.Fatalf("%+v", list)
+			t.Fatalf("got %+v", list)
 		}
 		first := list[0]
 		list, wait := b.due(9, nil)
@@ -57,28 +57,28 @@ func TestADeliveryIsClaimedOnceAndComesBack(t *testing.T) {
 		clock.at = clock.at.Add(time.Minute) // the sender that claimed it did not finish
 		list, _ = b.due(9, nil)
 		if len(list) != 1 || list[0].ID != first.ID || list[0].Attempts != 2 {
-			t.Fatalf("%+v", list)
+			t.Fatalf("got %+v", list)
 		}
 		b.ok(b.Deliveries.Failed(b.ctx, list[0], "HTTP 500", 10*time.Second))
 		if list, wait = b.due(9, nil); len(list) != 0 || wait != 10*time.Second {
-			t.Fatalf("%v %s", list, wait)
+			t.Fatalf("got %v, %s", list, wait)
 		}
 		clock.at = clock.at.Add(10 * time.Second)
 		list, _ = b.due(9, nil)
 		b.ok(b.Deliveries.Returned(b.ctx, list[0]))
 		list, _ = b.due(9, nil)
 		if len(list) != 1 || list[0].Attempts != 3 || list[0].Error != "HTTP 500" {
-			t.Fatalf("%+v", list)
+			t.Fatalf("got %+v", list)
 		}
 		b.ok(b.Deliveries.Delivered(b.ctx, list[0]))
 		b.ok(b.Deliveries.Failed(b.ctx, list[0], "too late", 0))
 		if list, wait = b.due(9, nil); len(list) != 0 || wait != 0 {
-			t.Fatalf("%v %s", list, wait)
+			t.Fatalf("got %v, %s", list, wait)
 		}
 		got, err := b.Deliveries.List(b.as("a").ctx, c.Run.ID, 0)
 		b.ok(err)
 		if len(got) != 1 || got[0].Error != "" || got[0].Done.IsZero() || got[0].Dead() || got[0].Attempts != 3 {
-			t.Fatalf("%+v", got)
+			t.Fatalf("got %+v", got)
 		}
 		if other, _ := b.Deliveries.List(b.as("b").ctx, c.Run.ID, 0); len(other) != 0 {
 			t.Errorf("another tenant sees %+v", other)
@@ -95,7 +95,7 @@ func TestDeliveriesToASlowReceiverDoNotHoldUpOthers(t *testing.T) {
 		}
 		list, _ := b.due(2, func(url string) bool { return url != "http://slow/" })
 		if len(list) != 1 || list[0].URL != "http://quick/" {
-			t.Fatalf("%+v", list)
+			t.Fatalf("got %+v", list)
 		}
 	})
 }

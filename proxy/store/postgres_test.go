@@ -144,7 +144,7 @@ func TestPendingRunsAreClaimedOnceOverProcesses(t *testing.T) {
 		}
 	}
 	if len(got) != 20 {
-		t.Errorf("%d of 20 were claimed", len(got))
+		t.Errorf("%d of 20 runs were claimed", len(got))
 	}
 }
 
@@ -240,7 +240,7 @@ func TestNumbersAreGaplessOverProcesses(t *testing.T) {
 		b.ok(err)
 		for _, ev := range evs {
 			if ev.Seq != after+1 {
-				t.Fatalf("%d came after %d", ev.Seq, after)
+				t.Fatalf("event %d follows %d", ev.Seq, after)
 			}
 			after = ev.Seq
 		}
@@ -318,7 +318,7 @@ func TestNoticesReachOtherProcessesOnly(t *testing.T) {
 	a, b := pair(t)
 	for _, s := range []*harness{a, b} {
 		if n := <-s.Notices(); n.Kind != store.NoticeAll {
-			t.Fatalf("%+v", n)
+			t.Fatalf("got %+v", n)
 		}
 	}
 	c := a.create(newThreadRun())
@@ -378,7 +378,7 @@ func TestIdempotencyKeyHoldsOverProcesses(t *testing.T) {
 		}
 	}
 	if fresh != 1 {
-		t.Errorf("%d runs were made", fresh)
+		t.Errorf("%d runs were created, want 1", fresh)
 	}
 }
 
@@ -387,7 +387,7 @@ func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
 	if n := <-b.Notices(); n.Kind != store.NoticeAll {
-		t.Fatalf("%+v", n)
+		t.Fatalf("got %+v", n)
 	}
 	go func() { // like the engine
 		for n := range b.Notices() {

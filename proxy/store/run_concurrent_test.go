@@ -41,7 +41,7 @@ func TestSharedRunIsRemovedFromUnderAChange(t *testing.T) {
 				before := b.state(th, "")
 				b.ok(b.Runs.Delete(b.ctx, th, second.Run.ID))
 				if diff := cmp.Diff(before, b.state(th, "")); diff != "" {
-					t.Errorf("the state written by a client (-before +after):\n%s", diff)
+					t.Errorf("state after a client's update (-before +after):\n%s", diff)
 				}
 			})
 		})
@@ -82,7 +82,7 @@ func TestSharedRunsAreTakenOutInAnyOrder(t *testing.T) {
 					got := map[string]any{}
 					b.ok(json.Unmarshal(b.values(th), &got))
 					if diff := cmp.Diff(want, got); diff != "" {
-						t.Errorf("%v did, without %v (-want +got):\n%s", did, gone[:n+1], diff)
+						t.Errorf("runs %v, after deleting %v (-want +got):\n%s", did, gone[:n+1], diff)
 					}
 				}
 			}

@@ -56,7 +56,7 @@ func TestPulledRunsAreThoseWhoseClientHasToAsk(t *testing.T) {
 			b.ok(err)
 			want := store.PolledRun{ID: fresh.ID, ThreadID: fresh.ThreadID, Agent: fresh.Agent, Tenant: fresh.Tenant, Owner: fresh.Owner, UpdatedAt: fresh.UpdatedAt}
 			if r != want {
-				t.Errorf("%+v, want %+v", r, want)
+				t.Errorf("got %+v, want %+v", r, want)
 			}
 		}
 	})

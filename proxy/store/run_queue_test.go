@@ -85,11 +85,11 @@ func TestStrategiesOnABusyThread(t *testing.T) {
 					return
 				}
 				if ids, _, _ := b.claims(); len(ids) != 0 {
-					t.Fatalf("claimed %v beside an active run", ids)
+					t.Fatalf("claimed %v while another run was active", ids)
 				}
 				b.end(first, mapping.RunSuccess)
 				if th, _ := b.Threads.Get(b.ctx, first.Run.ThreadID); th.Status != mapping.ThreadBusy {
-					t.Fatalf("thread %s while a run is pending", th.Status)
+					t.Fatalf("the thread is %s while a run is pending", th.Status)
 				}
 				if c.stop == "rollback" { // it starts when the other one is removed
 					if ids, _, _ := b.claims(); len(ids) != 0 {
@@ -128,7 +128,7 @@ func TestClaimsAreFirstInFirstOut(t *testing.T) {
 		want = append(want, b.create(other).Run.ID)
 
 		if ids, _, _ := b.claims("echo", "zulu"); len(ids) != 0 {
-			t.Fatalf("full agents got %v", ids)
+			t.Fatalf("claimed %v for agents without free slots", ids)
 		}
 		ids, _, _ := b.claims("echo")
 		if d := cmp.Diff(want[6:], ids); d != "" {
@@ -136,7 +136,7 @@ func TestClaimsAreFirstInFirstOut(t *testing.T) {
 		}
 		ids, _, _ = b.claims()
 		if d := cmp.Diff([]string{want[0], want[1], want[3], want[5]}, ids); d != "" {
-			t.Fatal("one of the busy thread at a time:", d)
+			t.Fatal("only one run of a thread may be claimed at a time:", d)
 		}
 		b.end(&store.CreateRunResult{Run: mapping.Run{ID: want[0]}, Claimed: &store.Claimed{Fence: 1}}, mapping.RunSuccess)
 		ids, _, _ = b.claims()
@@ -155,7 +155,7 @@ func TestDelayedRunWaitsAndLetsOthersPass(t *testing.T) {
 		n.Run.RunAfter = clock.at.Add(time.Minute)
 		delayed := b.create(n)
 		if delayed.Claimed != nil || delayed.Run.Status != mapping.RunPending {
-			t.Fatalf("%+v", delayed)
+			t.Fatalf("got %+v", delayed)
 		}
 		after := newRun(delayed.Run.ThreadID, mapping.StrategyEnqueue)
 		after.Claim = false
@@ -166,7 +166,7 @@ func TestDelayedRunWaitsAndLetsOthersPass(t *testing.T) {
 		}
 		clock.at = clock.at.Add(2 * time.Minute)
 		if ids, _, _ = b.claims(); len(ids) != 0 {
-			t.Fatal("two at once on a thread")
+			t.Fatal("two runs of a thread are active at once")
 		}
 		b.end(&store.CreateRunResult{Run: pass.Run, Claimed: &store.Claimed{Fence: 1}}, mapping.RunError)
 		if ids, _, next = b.claims(); len(ids) != 1 || ids[0] != delayed.Run.ID || !next.IsZero() {
@@ -268,7 +268,7 @@ func TestOneActiveRunPerThread(t *testing.T) {
 		}
 		wg.Wait()
 		if claimed != 1 || refusals != 31 {
-			t.Fatalf("%d claimed, %d refused", claimed, refusals)
+			t.Fatalf("%d runs claimed, %d refused", claimed, refusals)
 		}
 	})
 }
@@ -299,7 +299,7 @@ func TestParkedRunGivesUpItsLease(t *testing.T) {
 		cl, err := b.Claims.ClaimParked(b.ctx, c.Run.ID)
 		b.ok(err)
 		if cl.Fence != 2 || len(cl.Logged) != 2 || cl.Run.Parked || cl.Thread.Status != mapping.ThreadBusy {
-			t.Fatalf("%+v", cl)
+			t.Fatalf("got %+v", cl)
 		}
 		_, err = b.Claims.ClaimParked(b.ctx, c.Run.ID)
 		wantClass(t, err, mapping.Conflict, "")
@@ -334,7 +334,7 @@ func TestBacklogCountsWhatHasNotEnded(t *testing.T) {
 		want := store.Backlog{Runs: []store.RunCount{{Agent: agent, State: "queued", Runs: 3}, {Agent: agent, State: "running", Runs: 2}, {Agent: agent, State: "parked", Runs: 1}}, Webhooks: 1}
 		slices.SortFunc(found.Runs, func(x, y store.RunCount) int { return y.Runs - x.Runs })
 		if diff := cmp.Diff(want, found); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
+			t.Errorf("backlog (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -364,7 +364,7 @@ func TestEndInactive(t *testing.T) {
 		got, err := b.Events.EndInactive(b.ctx, "", pending.Run.ID, ev, e)
 		b.ok(err)
 		if len(got) != 1 || got[0].Seq != 2 {
-			t.Fatalf("%+v", got)
+			t.Fatalf("got %+v", got)
 		}
 		own, err := b.Events.List(b.ctx, "", pending.Run.ID, 0, 0)
 		b.ok(err)
@@ -375,7 +375,7 @@ func TestEndInactive(t *testing.T) {
 			t.Fatal(err)
 		}
 		if th, _ := b.Threads.Get(b.ctx, running.Run.ThreadID); th.Status != mapping.ThreadBusy {
-			t.Fatalf("thread %s while its run runs", th.Status)
+			t.Fatalf("the thread is %s while its run is active", th.Status)
 		}
 	})
 }
@@ -445,16 +445,16 @@ func TestIdempotencyKeyNamesTheFirstRun(t *testing.T) {
 		first := b.create(keyed("one"))
 		again := b.create(keyed("one"))
 		if !again.Replayed || again.Run.ID != first.Run.ID || again.Run.ThreadID != first.Run.ThreadID {
-			t.Fatalf("%+v", again)
+			t.Fatalf("got %+v", again)
 		}
 		_, err := b.Runs.Create(b.ctx, keyed("two"))
 		wantClass(t, err, mapping.Invalid, "idempotency_key_reused")
 		if c := b.as("other").create(keyed("two")); c.Replayed {
-			t.Fatal("a key crossed tenants")
+			t.Fatal("the key of one tenant returned a run of another")
 		}
 		clock.at = clock.at.Add(25 * time.Hour)
 		if c := b.create(keyed("two")); c.Replayed {
-			t.Fatal("a key outlived its day")
+			t.Fatal("the key is still known after a day")
 		}
 	})
 }
@@ -472,7 +472,7 @@ func TestEmptyBytesAreNoNull(t *testing.T) {
 		_, _, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &e, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
 		b.ok(err)
 		if again := b.create(n); !again.Replayed {
-			t.Fatal("not replayed")
+			t.Fatal("the run was not replayed")
 		}
 	})
 }
@@ -496,13 +496,13 @@ func TestInterruptStaysWithTheThreadUntilTheNextRun(t *testing.T) {
 		next.Task, next.Run.TaskID = nil, c.Run.TaskID
 		r := b.create(next)
 		if th, err = b.Threads.Get(b.ctx, c.Run.ThreadID); err != nil || th.Interrupts != nil || th.Status != mapping.ThreadBusy || r.Claimed.Thread.Interrupts != nil {
-			t.Fatalf("%+v %v", th, err)
+			t.Fatalf("got %+v, %v", th, err)
 		}
 		b.end(r, mapping.RunSuccess)
 		evs, err := b.Events.ListOfTask(b.ctx, c.Run.TaskID, 0, 0)
 		b.ok(err)
 		if len(evs) != 4 || evs[0].RunID != c.Run.ID || evs[3].RunID != r.Run.ID {
-			t.Fatalf("%+v", evs)
+			t.Fatalf("got %+v", evs)
 		}
 	})
 }

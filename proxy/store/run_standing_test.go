@@ -26,7 +26,7 @@ func TestHowARunStandsCostsTheSameHoweverLongItWas(t *testing.T) { // not parall
 		b.end(c, mapping.RunSuccess)
 		return testing.AllocsPerRun(5, func() {
 			if st, err = b.Runs.Standing(b.ctx, "", c.Run.ID); err != nil || st.Last.Kind != mapping.KindEnd {
-				t.Fatalf("%+v, %v", st.Last, err)
+				t.Fatalf("got %+v, %v", st.Last, err)
 			}
 		})
 	}

@@ -114,7 +114,7 @@ func TestFenceKeepsOthersOut(t *testing.T) {
 		c := b.create(newThreadRun())
 		_, _, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence + 1, Events: []mapping.Event{token(`1`)}})
 		if !errors.Is(err, store.ErrFenced) {
-			t.Fatalf("wrong fence: %v", err)
+			t.Fatalf("append under a wrong fence: %v", err)
 		}
 		b.ok(b.Claims.Release(b.ctx, c.Run.ID, c.Claimed.Fence))
 		again, _, err := b.Claims.ClaimNext(b.ctx, nil)
@@ -123,12 +123,12 @@ func TestFenceKeepsOthersOut(t *testing.T) {
 			t.Fatalf("claim %+v", again)
 		}
 		if _, _, err = b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{token(`1`)}}); !errors.Is(err, store.ErrFenced) {
-			t.Fatalf("stale fence: %v", err)
+			t.Fatalf("append under an old fence: %v", err)
 		}
 		c.Claimed.Fence = again.Fence
 		b.end(c, mapping.RunSuccess)
 		if _, _, err = b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence}); !errors.Is(err, store.ErrFenced) {
-			t.Fatalf("ended: %v", err)
+			t.Fatalf("append to an ended run: %v", err)
 		}
 		if seq, err := b.Events.LastSeq(b.ctx, c.Run.ThreadID); err != nil || seq != 2 {
 			t.Fatalf("last %d %v: a fenced append consumed numbers", seq, err)
@@ -188,7 +188,7 @@ func liveAmongOthers(b *harness, n int) {
 	}
 	if n%3 == 0 && !fenced {
 		if err := b.Threads.Delete(b.ctx, c.Run.ThreadID); err != nil {
-			b.t.Errorf("deleting: %v", err)
+			b.t.Errorf("delete returned %v", err)
 		}
 		_, err := b.Runs.Get(b.ctx, "", c.Run.ID)
 		if mapping.Classify(err).Class != mapping.NotFound {
@@ -211,11 +211,11 @@ func TestCheckpointIsMadeOnce(t *testing.T) {
 			return err
 		}
 		if err := send(point, point); err == nil {
-			t.Error("twice in one append: accepted")
+			t.Error("a checkpoint that is twice in one append was accepted")
 		}
 		b.ok(send(point))
 		if err := send(point); err == nil {
-			t.Error("in two appends: accepted")
+			t.Error("a checkpoint that is in two appends was accepted")
 		}
 		if got, err := b.Events.List(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0); err != nil || len(got) != len(c.Claimed.Logged)+1 {
 			t.Errorf("%d events, %v", len(got), err)

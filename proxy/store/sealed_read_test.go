@@ -25,7 +25,7 @@ func TestSealedRowsOfAnOwnerAreOpened(t *testing.T) {
 
 		items, err := b.Events.Told(b.ctx, c.Run.ThreadID, 10)
 		if err != nil || len(items) != 1 || len(items[0].Items) != 1 || items[0].Items[0].Key != "k" {
-			t.Errorf("told of %+v, %v", items, err)
+			t.Errorf("items %+v, %v", items, err)
 		}
 		copies, err := b.Owners.Copies(b.ctx, c.Run.ThreadID)
 		if err != nil || len(copies) != 1 || copies[0].Remote != "remote" {

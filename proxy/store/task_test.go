@@ -27,7 +27,7 @@ func TestStepIsHandedOutOnce(t *testing.T) {
 		}
 		first := store.StepRequest{Input: &text, AdditionalInput: []byte(`{"a":1}`)}
 		if take(2, first, until()) || !take(1, store.StepRequest{Input: &other}, until()) || take(1, first, until()) || take(2, first, until()) {
-			t.Fatal("handed out of turn")
+			t.Fatal("a step was handed out in the wrong order")
 		}
 		b.ok(b.Tasks.TakeBack(b.ctx, task, 1))
 		b.ok(b.Tasks.TakeBack(b.ctx, task, 1)) // there is nothing to take back
@@ -76,7 +76,7 @@ func TestHandOutsRaceToOne(t *testing.T) {
 		}
 		wg.Wait()
 		if won.Load() != 1 {
-			t.Fatalf("%d won", won.Load())
+			t.Fatalf("%d calls got the step, want 1", won.Load())
 		}
 	})
 }
@@ -218,7 +218,7 @@ func TestRunsOfATaskRaceToOne(t *testing.T) {
 			}
 			wg.Wait()
 			if made.Load() != 1 {
-				t.Fatalf("%d runs behind %q", made.Load(), newest)
+				t.Fatalf("%d runs were created after %q, want 1", made.Load(), newest)
 			}
 			tip, err := b.Tasks.Head(b.ctx, task.ID)
 			b.ok(err)
@@ -258,11 +258,11 @@ func TestLastStepOrFollowUp(t *testing.T) {
 			t.Fatalf("a step that was marked as the last is due: %d", second.Run.Options.Due)
 		}
 		if ok, err := b.Tasks.HandOut(b.ctx, task, 2, store.StepRequest{}, last); ok || err != nil {
-			t.Fatal("marked as the last although there is a newer run", err)
+			t.Fatal("a step is marked as the last although there is a newer run:", err)
 		}
 		last.Newest = second.Run.ID
 		if ok, err := b.Tasks.HandOut(b.ctx, task, 2, store.StepRequest{}, last); !ok || err != nil {
-			t.Fatal("the last step is not handed out", err)
+			t.Fatal("the last step is not handed out:", err)
 		}
 	})
 }

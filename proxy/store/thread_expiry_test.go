@@ -121,11 +121,11 @@ func TestExpiryIsJudgedByTheClockThatWasThere(t *testing.T) {
 		young := b.expiring(clock.at.Add(30 * time.Second))
 		list, _ := b.overdue(now)
 		if len(list) != 1 || list[0].ThreadID != young.ID {
-			t.Fatalf("%+v", list)
+			t.Fatalf("got %+v", list)
 		}
 		now.Horizon = start.Add(time.Hour).UnixMicro()
 		if list, _ = b.overdue(now); len(list) != 2 || list[0].ThreadID != old.ID {
-			t.Fatalf("%+v", list)
+			t.Fatalf("got %+v", list)
 		}
 	})
 }
@@ -144,7 +144,7 @@ func TestManyThreadsAreDeletedInFewTransactions(t *testing.T) {
 		left, _, err := b.Threads.List(b.ctx, mapping.ThreadQuery{})
 		b.ok(err)
 		if len(gone) != 150 || len(left) != 1 || left[0].ID != kept.ID {
-			t.Errorf("%d gone, left %+v", len(gone), left)
+			t.Errorf("%d threads deleted, left %+v", len(gone), left)
 		}
 	})
 }
@@ -161,12 +161,12 @@ func TestIdleThreadsAreListedPageByPage(t *testing.T) {
 		page, err := b.Retention.IdleThreads(b.ctx, start, store.Overdue{}, 1)
 		b.ok(err)
 		if len(page) != 1 || page[0].ThreadID != first.ID {
-			t.Fatalf("%+v", page)
+			t.Fatalf("got %+v", page)
 		}
 		page, err = b.Retention.IdleThreads(b.ctx, start, page[0], 9)
 		b.ok(err)
 		if len(page) != 1 || page[0].ThreadID != second.ID {
-			t.Fatalf("%+v", page)
+			t.Fatalf("got %+v", page)
 		}
 	})
 }
@@ -202,7 +202,7 @@ func TestTokensOfOldRunsGo(t *testing.T) {
 			t.Errorf("events left: %v, after %d rounds", got, rounds)
 		}
 		if st, err := b.States.At(b.ctx, old.Run.ThreadID, ""); err != nil || len(st.Events) != 1 {
-			t.Errorf("%+v, %v", st, err)
+			t.Errorf("got %+v, %v", st, err)
 		}
 	})
 }
@@ -250,12 +250,12 @@ func TestRetentionKeepsThreadsInUse(t *testing.T) {
 		gone, err := b.Retention.DeleteThreads(b.ctx, list)
 		b.ok(err)
 		if len(gone) != 2 {
-			t.Errorf("gone: %+v", gone)
+			t.Errorf("deleted: %+v", gone)
 		}
 		_, err = b.Threads.Get(b.ctx, later.ID)
 		b.ok(err)
 		if n := b.forget(now); n != 0 {
-			t.Errorf("%d checkpoints of a run that waits for an answer were dropped", n)
+			t.Errorf("%d checkpoints of a run that waits for an answer were deleted", n)
 		}
 		_, err = b.States.At(b.ctx, asking.Run.ThreadID, first)
 		b.ok(err)

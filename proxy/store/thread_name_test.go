@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// TestThreadNames checks that a name belongs to one thread of an owner for an agent, for as long as the thread is there.
+// TestThreadNames checks that a name belongs to one thread of an owner for an agent, as long as the thread exists.
 func TestThreadNames(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -45,7 +45,7 @@ func TestThreadNames(t *testing.T) {
 		again, err := named(b, "a", "trip")
 		b.ok(err)
 		if again.Run.ThreadID == id {
-			t.Error("a deleted thread came back")
+			t.Error("a deleted thread exists again")
 		}
 	})
 }

@@ -30,13 +30,13 @@ func TestCreateThread(t *testing.T) {
 		k, err := b.Tasks.Get(b.ctx, task.ID)
 		b.ok(err)
 		if k.ThreadID != th.ID || !k.HasInput || k.Input != "" || string(k.AdditionalInput) != `{"a": 1}` {
-			t.Fatalf("%+v", k)
+			t.Fatalf("got %+v", k)
 		}
 		n.Task = nil
 		_, existed, err = b.Threads.Create(b.ctx, n)
 		wantClass(t, err, mapping.Conflict, "thread_exists")
 		if !existed {
-			t.Fatal("existed is false")
+			t.Fatal("existed is false for an existing thread")
 		}
 		n.OrGet, n.Thread.Metadata = true, []byte(`{"other":1}`)
 		again, existed, err := b.Threads.Create(b.ctx, n)
@@ -58,7 +58,7 @@ func TestPatchThread(t *testing.T) {
 		got, err := b.Threads.Patch(b.ctx, th.ID, []byte(`{"b":3}`), nil)
 		b.ok(err)
 		if string(got.Metadata) != `{"a":1,"b":3}` || !got.Expires.Equal(at) || got.TTL != time.Hour || got.UpdatedAt.Before(th.UpdatedAt) {
-			t.Fatalf("%+v", got)
+			t.Fatalf("got %+v", got)
 		}
 		_, err = b.Threads.Patch(b.ctx, id(), nil, nil)
 		wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
@@ -131,7 +131,7 @@ func TestDeleteThreadTakesEverything(t *testing.T) {
 		n := newThreadRun()
 		n.Thread.ID, n.Run.ThreadID = c.Run.ThreadID, c.Run.ThreadID
 		if again := b.create(n); again.Claimed.Logged[0].Seq != 1 {
-			t.Fatalf("%+v", again)
+			t.Fatalf("got %+v", again)
 		}
 	})
 }

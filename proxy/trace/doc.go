@@ -1,7 +1,7 @@
 // Package trace creates OpenTelemetry spans of requests, runs and calls, and sends them to a collector by OTLP over
 // HTTP, if the environment names one (docs/tracing.md). Package proxy, the service, the engine, passthrough and webhook
 // create spans with it. Without a collector the tracer is nil and costs nothing. Spans contain no content: no body, no
-// header, no query.
+// header, no query. Start reading at Read and Tracer.
 //
 // The position of a span is only passed on as mapping.Trace, the headers of W3C Trace Context. The span of a request
 // replaces the client's position in the context, so a run's RunOptions.Trace names it. A run that is executed later,

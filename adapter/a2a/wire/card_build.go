@@ -55,7 +55,7 @@ func (p Profile) Card() AgentCard {
 }
 
 // CardDocument returns the public card as it is served, with its entity tag for ETag and If-None-Match (S 8.6). It is a
-// hybrid card if an interface of it is of version 0.3, else one of 1.0.
+// hybrid card if an interface of it is of version 0.3, and otherwise one of 1.0.
 func CardDocument(c AgentCard) (body []byte, tag string, err error) {
 	hybrid := false
 	for _, f := range c.SupportedInterfaces {

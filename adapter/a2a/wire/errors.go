@@ -97,7 +97,7 @@ type Error struct {
 	Err     error // the cause, for the log only
 }
 
-// Violation is a member of a request and what is wrong with it.
+// Violation is a member of a request and its error.
 type Violation struct {
 	Field       string `json:"field"`
 	Description string `json:"description"`

@@ -20,15 +20,15 @@ import (
 // fake is an adapter.Service in memory. Its agent finishes every task in lastStep steps and writes one file in the
 // first. Ids and times are counted, so that answers are the same on every run.
 type fake struct {
-	adapter.Service // nil: what is missing here is not called
+	adapter.Service // nil: methods that are missing here are not called
 
 	lastStep int
 	maxFile  int64
-	// onStep, when set, makes the hand-out instead.
+	// onStep, if set, replaces the hand-out.
 	onStep func(ctx context.Context, r adapter.StepRequest) (adapter.Handout, error)
-	// idle: a stream of steps ends when there is nothing to tell for now.
+	// idle makes a stream of steps end when there are no steps to send.
 	idle bool
-	// onOpen, when set, replaces the bytes of every download.
+	// onOpen, if set, replaces the bytes of every download.
 	onOpen func() io.ReadSeeker
 
 	mu       sync.Mutex
@@ -56,7 +56,7 @@ func (f *fake) written() int {
 	return f.writes
 }
 
-// Under f.mu from here on, unless said otherwise.
+// The following methods need f.mu, unless their comments say otherwise.
 
 func (f *fake) change() {
 	f.writes++
@@ -164,7 +164,7 @@ func (f *fake) work(t *fakeTask, r adapter.StepRequest) mapping.Step {
 	return step
 }
 
-// keep stores a file; the same path keeps its id.
+// keep stores a file. A file with the same path keeps its id.
 func (f *fake) keep(t *fakeTask, path string, body []byte, agent bool) mapping.Artifact {
 	i := slices.IndexFunc(t.task.Artifacts, func(a mapping.Artifact) bool { return a.Path == path })
 	if i < 0 {
@@ -216,7 +216,7 @@ func (f *fake) GetStep(_ context.Context, ref adapter.TaskRef, id string) (mappi
 
 var errFakeBroken = errors.New("the disk of the fake is broken")
 
-// Follow fails, with an error of no class, once a task has no last step left to come and lastStep is negative.
+// FollowSteps fails with an error without a class once a task has no further step and lastStep is negative.
 func (f *fake) FollowSteps(ctx context.Context, ref adapter.TaskRef, after int) iter.Seq2[mapping.Step, error] {
 	return func(yield func(mapping.Step, error) bool) {
 		for n := after; ; {
@@ -313,7 +313,7 @@ func (f *fake) SaveArtifact(_ context.Context, ref adapter.TaskRef, path, _ stri
 	return f.keep(t, path, b, false), nil
 }
 
-// newTaskFor makes a task without asking the face. Takes the lock.
+// newTaskFor creates a task without the face. It acquires the lock.
 func (f *fake) newTaskFor(agent string) {
 	_, _ = f.CreateTask(context.Background(), adapter.TaskRequest{Agent: agent})
 }

@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the answers in testdata from what the face says now")
 
-// TestConversations plays testdata/face_*.txtar: a file per request, followed by a file with its answer, byte for byte.
-// {1} in a request stands for the first id the fake made, {2} for the second, and so on.
+// TestConversations plays testdata/face_*.txtar: a file for each request, followed by a file with its response, byte
+// for byte. {1} in a request stands for the first id that the fake created, {2} for the second, and so on.
 func TestConversations(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob("testdata/face_*.txtar")
@@ -64,7 +64,7 @@ func playConversation(t *testing.T, name string) {
 
 var idPattern = regexp.MustCompile(`\{(\d+)\}`)
 
-// parseRequest reads a request as HTTP/1.1 would have it, with LF for CRLF.
+// parseRequest reads a request in the form of HTTP/1.1, with LF for CRLF.
 func parseRequest(t *testing.T, server string, data []byte) *http.Request {
 	t.Helper()
 	text := idPattern.ReplaceAllStringFunc(string(data), func(n string) string {
@@ -88,7 +88,7 @@ func parseRequest(t *testing.T, server string, data []byte) *http.Request {
 	return req
 }
 
-// dump writes status, headers in order and body; a line break ends the body for the eye.
+// dump writes status, headers in order and body. A line break after the body makes it readable.
 func dump(a gotten) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%d %s\n", a.status, http.StatusText(a.status))

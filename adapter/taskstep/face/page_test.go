@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// counting is a client that keeps nothing of what it reads.
+// counting is a client that discards what it reads.
 type counting struct {
 	http.ResponseWriter
 	bytes int
@@ -22,8 +22,8 @@ func (c *counting) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestLongPageTakesNoMemoryOfItsLength: a page is as long as its steps are, and is written piece by piece. Not
-// parallel: it counts what is allocated.
+// TestLongPageTakesNoMemoryOfItsLength checks that a page with long steps is written piece by piece. It is not parallel
+// because it counts allocations.
 func TestLongPageTakesNoMemoryOfItsLength(t *testing.T) {
 	text := strings.Repeat("x", 100<<10)
 	steps := make([]mapping.Step, 2000)

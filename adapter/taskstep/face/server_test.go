@@ -200,7 +200,7 @@ func TestNoDefaultAgent(t *testing.T) {
 	}
 }
 
-// The router tries routes in order: the ones a run is driven with come first.
+// The router tries routes in order, so the ones that drive a run come first.
 func TestHotRoutesComeFirst(t *testing.T) {
 	t.Parallel()
 	r := mux.NewRouter()

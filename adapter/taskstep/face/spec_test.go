@@ -30,12 +30,12 @@ func officialFile(t *testing.T, name string) []byte {
 	return b
 }
 
-// document is the official OpenAPI document of v1, as a judge of answers.
+// document is the official OpenAPI document of v1. It checks responses.
 type document struct {
 	t        *testing.T
 	paths    map[string]map[string]operationDoc
 	compiler *jsonschema.Compiler
-	// pending are the documented answers that were not seen yet.
+	// pending are the documented responses that have not been seen yet.
 	pending map[string]bool
 }
 
@@ -87,7 +87,7 @@ func loadDocument(t *testing.T) *document {
 	return d
 }
 
-// allowNull rewrites OpenAPI 3.0's nullable to what JSON Schema says.
+// allowNull converts OpenAPI 3.0's nullable to JSON Schema.
 func allowNull(node any) {
 	switch node := node.(type) {
 	case map[string]any:
@@ -104,7 +104,7 @@ func allowNull(node any) {
 	}
 }
 
-// check judges the answer to a request made on the path of a template.
+// check checks the response to a request on the path of a template.
 func (d *document) check(method, template string, a gotten) {
 	d.t.Helper()
 	status := http.StatusText(a.status)
@@ -116,7 +116,7 @@ func (d *document) check(method, template string, a gotten) {
 	delete(d.pending, what)
 	pointer := "/paths/" + escape(template) + "/" + strings.ToLower(method) + "/responses/" + itoa(a.status)
 	response := d.paths[template][strings.ToLower(method)].Responses[itoa(a.status)]
-	media, _, _ := strings.Cut(a.header.Get("Content-Type"), ";") // a charset is no other type
+	media, _, _ := strings.Cut(a.header.Get("Content-Type"), ";") // a charset does not change the type
 	if name, ok := strings.CutPrefix(response.Ref, "#/components/responses/"); ok {
 		pointer = "/components/responses/" + name
 	} else if _, ok := response.Content[media]; !ok {
@@ -149,7 +149,7 @@ func escape(token string) string {
 	return strings.NewReplacer("{", "%7B", "}", "%7D").Replace(token)
 }
 
-// Every answer the document names is provoked and fits its schema.
+// Every response in the document is provoked and fits its schema.
 func TestOfficialDocument(t *testing.T) {
 	t.Parallel()
 	d := loadDocument(t)
@@ -189,7 +189,7 @@ func TestOfficialDocument(t *testing.T) {
 	}
 }
 
-// collection is a Postman collection, as far as it is replayed here.
+// collection is the part of a Postman collection that is replayed here.
 type collection struct {
 	Item []postmanFolder
 }
@@ -199,7 +199,7 @@ type postmanFolder struct {
 	Item []postmanItem
 }
 
-// readsTasks reports whether the suite wants the item's answer in 500 ms.
+// readsTasks reports whether the suite expects the item's response within 500 ms.
 func (f postmanFolder) readsTasks(item postmanItem) bool {
 	return f.Name == "Tasks" && item.Request.Method == "GET"
 }
@@ -218,8 +218,8 @@ type postmanItem struct {
 	}
 }
 
-// The requests of the official suite, in its order, with its bodies on GET requests and its headers; and what the suite
-// asserts: 200 everywhere, JSON and less than 500 ms for reads of tasks, the named fields.
+// This sends the requests of the official suite in its order, with its bodies on GET requests and its headers, and
+// checks its assertions: 200 everywhere, JSON in less than 500 ms for reads of tasks, and the named fields.
 func TestPostmanCollection(t *testing.T) {
 	t.Parallel()
 	var suite collection
@@ -236,7 +236,7 @@ func TestPostmanCollection(t *testing.T) {
 			if a.status != 200 {
 				t.Errorf("%s/%s: got %d %s", folder.Name, item.Name, a.status, a.body)
 			}
-			for range 2 { // a busy machine takes long now and then
+			for range 2 { // a busy machine is sometimes slow
 				if folder.readsTasks(item) && took > 500*time.Millisecond {
 					a, took = s.timed(item, vars)
 				}
@@ -253,7 +253,7 @@ func TestPostmanCollection(t *testing.T) {
 	}
 }
 
-// timed sends an item, and tells how long its answer took.
+// timed sends an item and returns the response with its duration.
 func (s *served) timed(item postmanItem, vars map[string]string) (gotten, time.Duration) {
 	s.t.Helper()
 	began := time.Now()
@@ -293,7 +293,7 @@ func (item postmanItem) build(t *testing.T, vars map[string]string) *http.Reques
 	return req
 }
 
-// remember keeps what the suite's scripts keep for later requests.
+// remember stores the values that the suite's scripts store for later requests.
 func remember(vars map[string]string, item postmanItem, a gotten) {
 	var body map[string]any
 	if json.Unmarshal([]byte(a.body), &body) != nil || item.Request.Method != "POST" {
@@ -338,9 +338,9 @@ func assertItem(t *testing.T, name string, a gotten) {
 	}
 }
 
-// A benchmark harness of the agbenchmark kind, call by call as its recorded requests look: content types on GETs, POSTs
-// of steps without a body, parts whose type comes before their disposition, relative_path before the file,
-// percent-encoded names, and one page of artifacts without a query.
+// A benchmark harness in the style of agbenchmark, with its recorded requests: content types on GETs, POSTs of steps
+// without a body, parts whose type comes before their disposition, relative_path before the file, percent-encoded
+// names, and one page of artifacts without a query.
 func TestBenchmarkHarness(t *testing.T) {
 	t.Parallel()
 	f := newFake()

@@ -90,7 +90,7 @@ func (s *server) getStep(w http.ResponseWriter, r *http.Request, ref adapter.Tas
 // clients still request each step with a POST.
 //
 //	event: step, data: a Step, id: its number from 1
-//	event: error, data: {"message", "code"}: the stream cannot go on
+//	event: error, data: {"message", "code"}: the stream cannot continue
 //	event: end, data: {}: the last step was sent; do not reconnect
 //
 // A stream closes without end or error if the task waits for a POST. Last-Event-ID continues after that step; without

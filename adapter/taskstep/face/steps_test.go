@@ -19,7 +19,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// patience bounds what must happen soon.
+// patience bounds waits for something that must happen soon.
 const patience = time.Minute
 
 func await(t *testing.T, what string, done <-chan struct{}) {
@@ -36,7 +36,8 @@ func lastStep() mapping.Step {
 	return mapping.Step{ID: "s", TaskID: "t", N: 1, Name: "step", Status: mapping.StepCompleted, Output: &out, IsLast: true}
 }
 
-// A hand-out is confirmed once, and only after the client could have the whole answer: this Confirm waits until it has.
+// A hand-out is confirmed once, and only when the client could have the whole response: this Confirm waits until it
+// has.
 func TestConfirmComesAfterTheAnswer(t *testing.T) {
 	t.Parallel()
 	f := newFake()
@@ -64,7 +65,7 @@ func TestNoConfirmForAClientThatLeft(t *testing.T) {
 	working, finished := make(chan struct{}), make(chan struct{})
 	f.onStep = func(ctx context.Context, _ adapter.StepRequest) (adapter.Handout, error) {
 		close(working)
-		<-ctx.Done() // the client is gone; the step is finished all the same
+		<-ctx.Done() // the client is gone, but the step is finished
 		return adapter.Handout{Step: lastStep(), Confirm: func() { t.Error("confirmed") }}, nil
 	}
 	face := faceOver(t, f)
@@ -96,7 +97,7 @@ func TestStepAndGetStepAreTheSameBytes(t *testing.T) {
 	}
 }
 
-// Each class of error on the way of a step, as the client sees it.
+// This covers each class of error of a step, as the client sees it.
 func TestStepErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -140,7 +141,7 @@ func TestInternalErrorsHideTheirText(t *testing.T) {
 	}
 }
 
-// What a client is told of the bridge's own trouble sends an operator to the log: the cause is there.
+// The response to a failure of the bridge refers an operator to the log, which has the cause.
 func TestCausesAreLogged(t *testing.T) {
 	t.Parallel()
 	for class, logged := range map[mapping.Class]bool{
@@ -182,7 +183,7 @@ func TestLossesAreSaid(t *testing.T) {
 	}
 }
 
-// What a step said reaches the service as it was said.
+// A step's input reaches the service unchanged.
 func TestStepRequests(t *testing.T) {
 	t.Parallel()
 	f := newFake()
@@ -286,7 +287,7 @@ func TestFollowLive(t *testing.T) {
 	}
 	for _, bad := range []string{"3", "x", "-2", "1.0", "99999999999", " "} {
 		status, got := s.readStream(task, bad)
-		if bad == " " { // trimmed on the way: no cursor
+		if bad == " " { // it is trimmed, so there is no cursor
 			continue
 		}
 		if status != 422 || !strings.Contains(got, `"code":"invalid_cursor"`) {
@@ -295,7 +296,7 @@ func TestFollowLive(t *testing.T) {
 	}
 }
 
-// A stream that has nothing to tell for now closes without saying "end".
+// A stream without steps to send closes without an event "end".
 func TestFollowAWaitingTask(t *testing.T) {
 	t.Parallel()
 	f := newFake()
@@ -338,7 +339,7 @@ func TestFramesHaveOneDataLine(t *testing.T) {
 	}
 }
 
-// Leaving a stream ends its goroutine: the handler waits for it.
+// Leaving a stream ends its goroutine, since the handler waits for it.
 func TestLeavingAStream(t *testing.T) {
 	t.Parallel()
 	f := newFake()

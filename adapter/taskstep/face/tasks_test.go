@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/body"
 )
 
-// What a client may send as body of a task or step POST.
+// These are the bodies that a client may send in a POST of a task or step.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newFake())
@@ -124,7 +124,7 @@ func TestCompressedBodyIsRefused(t *testing.T) {
 	}
 }
 
-// additional_input and text survive as they were sent.
+// additional_input and text are passed on unchanged.
 func TestInputIsCarriedVerbatim(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newFake())
@@ -292,7 +292,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// A key that is no text is refused in the dialect's own form, and nothing is made.
+// A key that is not text is refused in the dialect's own form, and nothing is created.
 func TestIdempotencyKeyIsText(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newFake())

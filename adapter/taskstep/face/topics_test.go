@@ -19,7 +19,7 @@ import (
 	"go.uber.org/zap/zaptest"
 )
 
-// topicsHeard answers with fixed topics and interactions, and notes what it was asked.
+// topicsHeard responds with fixed topics and interactions, and records the requests.
 type topicsHeard struct {
 	*fake
 	topic []adapter.TopicRequest
@@ -166,7 +166,7 @@ func TestAMisspeltRoleOfATopic(t *testing.T) {
 	}
 }
 
-// Tasks and steps below a topic say which one; in v1 they do not.
+// Tasks and steps below a topic name the topic. Those of v1 do not.
 func TestTasksOfTopics(t *testing.T) {
 	t.Parallel()
 	s, _ := serveTopics(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestUploadThatBreaksOff cuts real connections: before the closing boundary, at it and after it. What is not whole is
-// no artifact (RFC 9112, section 8).
+// TestUploadThatBreaksOff cuts real connections: before the closing boundary, at it and after it. An incomplete upload
+// is not an artifact (RFC 9112, section 8).
 func TestUploadThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	known := fieldPart("relative_path", "src") + filePart(`filename="a.txt"`, strings.Repeat("x", 9<<10)) + closing
@@ -61,7 +61,7 @@ func TestUploadThatBreaksOff(t *testing.T) {
 	}
 }
 
-// Bytes after the closing boundary are an epilogue (RFC 2046, section 5.1.1), which is read and left alone.
+// Bytes after the closing boundary are an epilogue (RFC 2046, section 5.1.1), which is read and ignored.
 func TestUploadWithAnEpilogue(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newFake())
@@ -74,7 +74,7 @@ func TestUploadWithAnEpilogue(t *testing.T) {
 	}
 }
 
-// sendHalf posts a form on a connection of its own, whose writing side it closes after body.
+// sendHalf posts a form on a new connection, whose writing side it closes after body.
 func (s *served) sendHalf(path, framing, body string) gotten {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
@@ -101,7 +101,7 @@ func (s *served) sendHalf(path, framing, body string) gotten {
 	return gotten{res.StatusCode, res.Header, string(b)}
 }
 
-// TestUploadThatIsTooSlow: what the server around the face says of a body reaches the client, with the path known
+// TestUploadThatIsTooSlow checks that an error of the server around the face reaches the client, with the path known
 // before and after the file.
 func TestUploadThatIsTooSlow(t *testing.T) {
 	t.Parallel()

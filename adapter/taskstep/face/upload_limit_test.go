@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// forever is a form that begins with head and goes on with again, up to most bytes; it counts what was taken of it.
+// forever is a form that begins with head and repeats again, up to most bytes. It counts the bytes read.
 type forever struct {
 	rest, again string
 	most, taken int64

@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// inMemory is up to what size a file is set aside in memory, by package body.
+// inMemory is the maximum size of a file that package body keeps in memory.
 const inMemory = 1 << 20
 
 const (
@@ -185,8 +185,8 @@ func TestUploadToUnknownTask(t *testing.T) {
 	checkOnlyMessage(t, "upload", a)
 }
 
-// Files of every size class, with the path known before and only afterwards, keep their bytes, and leave no temporary
-// file behind.
+// Files of every size class, with the path known before or only after them, keep their bytes and leave no temporary
+// file.
 func TestUploadsAreByteExact(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
@@ -290,7 +290,7 @@ func (h half) Read(p []byte) (int, error) {
 	return h.Reader.Read(p[:min(len(p), 5)])
 }
 
-// A download that broke off goes on where it did, unless the file has other bytes by then.
+// A broken download continues at its position, unless the file has changed.
 func TestDownloadGoesOn(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newFake())
@@ -326,7 +326,8 @@ func TestDownloadGoesOn(t *testing.T) {
 	}
 }
 
-// Once bytes went out, an error can only break the connection: the client must not take the part for the whole.
+// After the first byte, an error can only break the connection, so that the client does not take the part for the
+// whole.
 func TestBrokenDownloadIsSeen(t *testing.T) {
 	t.Parallel()
 	f := newFake()
@@ -387,7 +388,7 @@ func plainHeader(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r > '~' || r < ' ' }) < 0
 }
 
-// What an upload is called, it is called again on the way down.
+// A download has the same name as its upload.
 func FuzzAttachment(f *testing.F) {
 	f.Add("a.txt")
 	f.Add("né \"%41;.html")

@@ -56,8 +56,7 @@ func TestGraphOfAServerThatListsNone(t *testing.T) {
 	}
 }
 
-// TestStatesThatNameNoRun checks that a server's states are found by their step if they do not name the runs that made
-// them.
+// TestStatesThatNameNoRun checks that states are found by their step if the server does not name their runs.
 func TestStatesThatNameNoRun(t *testing.T) {
 	t.Parallel()
 	at := adapter.Fork{Run: "r", Step: 1}
@@ -77,13 +76,13 @@ func TestStatesThatNameNoRun(t *testing.T) {
 	}
 }
 
-// TestStartOfARunThatNamesNoRun checks that the checkpoint from which a run goes on is not taken for a new one.
+// TestStartOfARunThatNamesNoRun checks that the checkpoint from which a run continues does not count as a new one.
 func TestStartOfARunThatNamesNoRun(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		input, values string
 		bare          bool
-		before        int // checkpoints that the run has made
+		before        int // checkpoints that the run has created
 		want          bool
 	}{
 		"the first of a run without input": {"", `{"n":1}`, true, 0, true},

@@ -176,8 +176,8 @@ func TestDebugFramesNameTheBridgesCheckpoints(t *testing.T) {
 	}
 }
 
-// TestDebugFramesNameWhatWasBeforeTheRun checks that the checkpoint at which a run begins has the bridge's id, and if it
-// is told again, the one before it and the run that made it, too. A run that is taken up again knows its checkpoints.
+// TestDebugFramesNameWhatWasBeforeTheRun checks that the checkpoint at which a run begins has the bridge's id. If it is
+// sent again, so do its parent and the run that created it. A resumed run knows its checkpoints.
 func TestDebugFramesNameWhatWasBeforeTheRun(t *testing.T) {
 	t.Parallel()
 	const made = `debug {"type":"checkpoint","step":3,"payload":{"metadata":{"source":"loop"},"checkpoint":{"checkpoint_id":"c3"},"parent_checkpoint":{"checkpoint_id":"c2"}}}`

@@ -274,7 +274,7 @@ func TestContentTypes(t *testing.T) {
 	}
 }
 
-// Python sends null for whatever was not given; extra keys come from clients of all kinds.
+// Python sends null for missing values. Extra keys come from clients of all kinds.
 func TestNullsAndExtraKeys(t *testing.T) {
 	t.Parallel()
 	var nulls []string

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestBodyThatBreaksOff: a request whose body breaks off is refused with an answer, since its sender may still read:
-// nothing of it is done.
+// TestBodyThatBreaksOff checks that a request with a broken body gets an error response, since its sender may still
+// read, and has no effect.
 func TestBodyThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	for name, framing := range map[string]string{

@@ -20,15 +20,15 @@ import (
 	"go.uber.org/zap"
 )
 
-// at is when everything happens in these tests.
+// at is the time of everything in these tests.
 var at = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 
-// uuid makes readable, fixed ids.
+// uuid returns readable, fixed ids.
 func uuid(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
 
 // fake is an adapter.Service in memory. Runs play a script of events.
 type fake struct {
-	adapter.Service // nil: what is missing here is not called
+	adapter.Service // nil: methods that are missing here are not called
 
 	mu      sync.Mutex
 	ids     int
@@ -47,7 +47,7 @@ type fake struct {
 	lastQuery any
 	lastCron  adapter.CronRequest
 	cancelled chan string
-	breakAt   int // reading events fails after so many
+	breakAt   int // reading events fails after this many
 	readers   int // how often events were read
 }
 
@@ -97,14 +97,14 @@ func notFound(code, what string) error {
 	return mapping.Errorf(mapping.NotFound, code, "There is no such %s.", what)
 }
 
-// addThread puts a thread with values in.
+// addThread adds a thread with values.
 func (f *fake) addThread(id, values string) mapping.Thread {
 	t := mapping.Thread{ID: id, Metadata: raw(`{}`), Config: raw(`{}`), Status: mapping.ThreadIdle, Values: raw(values), CreatedAt: at, UpdatedAt: at}
 	f.threads[id] = t
 	return t
 }
 
-// addRun makes a run with entries for its script, up to n of them (-1: all).
+// addRun adds a run with entries for its script, up to n of them (-1: all).
 func (f *fake) addRun(run mapping.Run, n int) *fakeRun {
 	fold, _ := state.NewFold(nil)
 	fr := &fakeRun{run: run, fold: fold, changed: make(chan struct{})}
@@ -137,7 +137,7 @@ func (f *fake) push(fr *fakeRun, ev mapping.Event) {
 	fr.changed = make(chan struct{})
 }
 
-// more logs the next event of a run that is under way.
+// more logs the next event of an active run.
 func (f *fake) more(id string, ev mapping.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -265,7 +265,7 @@ func (f *fake) GetDeepState(_ context.Context, id, checkpoint string) (adapter.T
 	return f.state(id), nil
 }
 
-// Inner has one graph within the agent's, "node:1".
+// Inner knows one graph within the agent's, "node:1".
 func (f *fake) GetInnerState(_ context.Context, id string, at adapter.InnerPoint, deep bool) (json.RawMessage, error) {
 	f.lastQuery = fmt.Sprint(at, deep)
 	if at.NS != "node:1" {
@@ -447,7 +447,7 @@ func (f *fake) RunEvents(ctx context.Context, ref adapter.RunRef, after adapter.
 	}
 }
 
-// from is the index of the first entry after a cursor.
+// from returns the index of the first entry after a cursor.
 func (f *fake) from(fr *fakeRun, after adapter.Cursor, err error) (int, error) {
 	switch {
 	case err != nil:

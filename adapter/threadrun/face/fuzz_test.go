@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 )
 
-// FuzzRunRequest checks that no body panics, that what is accepted is JSON, and that what a run repeats of it is JSON
-// too.
+// FuzzRunRequest checks that no body panics, that accepted bodies are JSON, and that the parts repeated by a run are
+// JSON, too.
 func FuzzRunRequest(f *testing.F) {
 	for _, s := range []string{
 		`{}`, `{"assistant_id":"a","input":{"messages":[["user","x"]]}}`, `{"checkpoint":{"checkpoint_id":null}}`,

@@ -25,7 +25,7 @@ var scripts = map[string]func(mapping.Run) []mapping.Event{
 // shownHeaders are those that clients rely on.
 var shownHeaders = []string{"Allow", "Cache-Control", "Content-Location", "Content-Type", "Location", "X-Apbridge-Unsupported", "X-Pagination-Next", "X-Pagination-Total"}
 
-// TestGolden plays whole exchanges: each archive holds requests and, right after each, the reply. Its comment names the
+// TestGolden plays whole exchanges: each archive has requests, each followed by its response. Its comment names the
 // script that runs play.
 func TestGolden(t *testing.T) {
 	t.Parallel()
@@ -131,7 +131,7 @@ func shownReply(t *testing.T, res *http.Response) string {
 		t.Fatal(err)
 	}
 	b.WriteString("\n")
-	b.Write(bytes.Replace(body, compatibility, []byte("[…]"), 1)) // what it says is a test run's
+	b.Write(bytes.Replace(body, compatibility, []byte("[…]"), 1)) // its contents depend on a test run
 	if !strings.HasSuffix(b.String(), "\n") {
 		b.WriteString("\n")
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 )
 
-// Members that mean nothing to a request are told of in the answer; those beside what they seem to mean, and fields of
-// other requests, are no misspellings.
+// Members without a meaning in a request are named in the response. A member next to the one that it resembles, and a
+// field of another request, do not count as misspelled.
 func TestIgnoredFieldsAreTold(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -34,7 +34,7 @@ func TestIgnoredFieldsAreTold(t *testing.T) {
 	}
 }
 
-// TestASlipAfterManyFieldsIsRefused: however many members a request has, none is left out of the look for slips.
+// TestASlipAfterManyFieldsIsRefused checks that misspelled members are found however many members a request has.
 func TestASlipAfterManyFieldsIsRefused(t *testing.T) {
 	t.Parallel()
 	var many strings.Builder

@@ -10,17 +10,16 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// TestStatesOfGraphsWithinTheAgents: which one is asked for, in every form that clients have for it, and what is told
-// of it.
+// TestStatesOfGraphsWithinTheAgents checks which state is requested, in every form that clients use, and the response.
 func TestStatesOfGraphsWithinTheAgents(t *testing.T) {
 	t.Parallel()
 	thread := uuid(1)
 	inner := `{"values":{"a":1,"b":2},"next":["x"],"tasks":[],"checkpoint":{"thread_id":"` + thread + `","checkpoint_ns":"node:1","checkpoint_id":"` + uuid(61) + `"}}`
 	for name, c := range map[string]struct {
 		method, path, body string
-		asked              string // of the service; "" is not looked at
+		asked              string // of the service; "" is not checked
 		status             int
-		answer             string // holds that
+		answer             string // expected part
 	}{
 		"the newest": {"POST", "/state/checkpoint", `{"checkpoint":{"checkpoint_ns":"node:1"}}`, "{node:1 } false", 200, inner},
 		"as a task names it": {"POST", "/state/checkpoint", `{"checkpoint":{"thread_id":"t","checkpoint_ns":"node:1","checkpoint_id":null,"checkpoint_map":null}}`,

@@ -19,12 +19,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// patience bounds what a test waits for.
+// patience bounds the waits of tests.
 const patience = time.Minute
 
 const thisRun = aThread + aRun
 
-// running puts a run in that has played n events of its script.
+// running adds a run that has played n events of its script.
 func running(script func(mapping.Run) []mapping.Event, n int) *fake {
 	f := newFake()
 	f.addThread(uuid(500), `{}`)
@@ -79,7 +79,7 @@ func (r *reader) rest() (ids []string) {
 	}
 }
 
-// Whatever id a reader comes back with, it gets exactly what it would have got from there on.
+// Whatever id a reader returns with, it gets exactly the frames after that.
 func TestResumeAtEveryFrame(t *testing.T) {
 	t.Parallel()
 	for name, script := range scripts {
@@ -111,7 +111,7 @@ func frames(t *testing.T, url, lastID string) []string {
 	}
 }
 
-// A frame's id does not depend on what else a reader asked for.
+// A frame's id does not depend on the other requested modes.
 func TestIdsAreTheSameInEveryMode(t *testing.T) {
 	t.Parallel()
 	for name, script := range scripts {
@@ -158,7 +158,7 @@ func TestFollowLive(t *testing.T) {
 // A reader that joins in the middle of a message gets the whole text so far.
 func TestPartialsAfterJoining(t *testing.T) {
 	t.Parallel()
-	f := running(graphRun, 4) // "he" is out
+	f := running(graphRun, 4) // "he" was sent
 	url := f.serve(t).URL + thisRun + "/stream?stream_mode=messages"
 	live, resumed := open(t, url, "none"), open(t, url, "4.1")
 	f.more(uuid(600), delta("m1", "llo"))
@@ -291,7 +291,7 @@ func TestJoinerThatLeavesCancelsOnlyWhenItAsks(t *testing.T) {
 	}
 }
 
-// A stream that the bridge cannot read on breaks: its client must not take it for the end of the run.
+// If the bridge cannot continue to read, the stream breaks, so that its client does not take it for the end of the run.
 func TestStreamBreaksInsteadOfEnding(t *testing.T) {
 	t.Parallel()
 	f := running(twoSteps, 3)
@@ -345,7 +345,7 @@ func TestWaitKeepsTheConnectionAlive(t *testing.T) {
 	}
 }
 
-// The Agent Protocol's wait sends nothing before its answer: its clients read the status.
+// The Agent Protocol's wait sends nothing before its response, because its clients read the status.
 func TestWaitOfTheAgentProtocolIsSilent(t *testing.T) {
 	t.Parallel()
 	f := running(twoSteps, 4)
@@ -365,8 +365,8 @@ func TestWaitOfTheAgentProtocolIsSilent(t *testing.T) {
 	}
 }
 
-// A run that stops at a node of interrupt_before has no values in the answer, but an empty list of questions, as at a
-// LangGraph server. A run that was cancelled has its values.
+// If a run stops at a node of interrupt_before, the response has no values but an empty list of questions, as on a
+// LangGraph server. A cancelled run has its values.
 func TestWaitForARunThatStopped(t *testing.T) {
 	t.Parallel()
 	for want, out := range map[string]mapping.Outcome{

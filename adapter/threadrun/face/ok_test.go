@@ -12,7 +12,7 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// /ok names the service that is away, and tells nothing that is for the log.
+// /ok names the unavailable service, and contains nothing that is only for the log.
 func TestOKNamesWhatIsAway(t *testing.T) {
 	t.Parallel()
 	away := mapping.Errorf(mapping.Unavailable, "database_away", "The database does not answer.")
@@ -31,7 +31,7 @@ func TestOKNamesWhatIsAway(t *testing.T) {
 	} {
 		router := mux.NewRouter()
 		Mount(router, nil, adapter.Face{Ready: func(context.Context) error { return c.err }})
-		for _, method := range []string{http.MethodGet, http.MethodHead} { // net/http leaves out what answers a HEAD
+		for _, method := range []string{http.MethodGet, http.MethodHead} { // net/http omits the body of a response to HEAD
 			w := httptest.NewRecorder()
 			router.ServeHTTP(w, httptest.NewRequest(method, "/ok"+c.query, nil))
 			if w.Code != c.status || w.Body.String() != c.body {

@@ -34,8 +34,8 @@ func send(t *testing.T, method, url, body string, headers ...string) int {
 	return res.StatusCode
 }
 
-// Every documented field of a request for a run changes what is started, or is a hint that is only checked. A field
-// that is in no list fails.
+// Every documented field of a request for a run changes the started run, or is a hint that is only checked. A field
+// without a row fails.
 func TestEveryRunFieldCounts(t *testing.T) {
 	t.Parallel()
 	cp := uuid(7)
@@ -67,7 +67,7 @@ func TestEveryRunFieldCounts(t *testing.T) {
 		"if_not_exists":      {`"create"`, func(n adapter.RunRequest) bool { return n.IfNotExists == "create" }},
 		// Shown by TestClientThatLeaves.
 		"on_disconnect": {`"continue"`, func(adapter.RunRequest) bool { return true }},
-		// Hints: nothing depends on them here.
+		// Hints have no effect here.
 		"stream_resumable":  {`true`, hint},
 		"feedback_keys":     {`["k"]`, hint},
 		"checkpoint_during": {`true`, hint},
@@ -190,7 +190,7 @@ func TestPatchMessages(t *testing.T) {
 	}
 }
 
-// The Agent Protocol knows no "running": it searches both active statuses.
+// The Agent Protocol has no "running", so it searches both active statuses.
 func TestSearchPending(t *testing.T) {
 	t.Parallel()
 	f := newFake()
@@ -216,7 +216,7 @@ func TestSearchPending(t *testing.T) {
 	}
 }
 
-// The router tries routes in their order: the busy ones must come first.
+// The router tries routes in order, so the busy ones must come first.
 func TestBusyRoutesComeFirst(t *testing.T) {
 	t.Parallel()
 	want := []string{
@@ -296,7 +296,7 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-// All means all, however many there are.
+// Status "all" cancels all runs, however many there are.
 func TestCancelOfMoreRunsThanAPage(t *testing.T) {
 	t.Parallel()
 	f := newFake()
@@ -311,7 +311,7 @@ func TestCancelOfMoreRunsThanAPage(t *testing.T) {
 	}
 }
 
-// withGone lists a run, in front of all others, that is gone when it is to be cancelled.
+// withGone lists a run, before all others, that is deleted before it is cancelled.
 type withGone struct{ adapter.Service }
 
 func (x withGone) ListRuns(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
@@ -323,7 +323,7 @@ func (x withGone) ListRuns(ctx context.Context, q mapping.RunQuery) iter.Seq2[ma
 	}
 }
 
-// A run that ends and is deleted meanwhile keeps none of the others from being cancelled.
+// A run that ends and is deleted in the meantime does not prevent the others from being cancelled.
 func TestCancelOfAllWhileOneGoes(t *testing.T) {
 	t.Parallel()
 	f := newFake()
@@ -343,7 +343,7 @@ func TestCancelOfAllWhileOneGoes(t *testing.T) {
 	}
 }
 
-// TestCommandOfRemoteGraph: RemoteGraph sends every member of a Command, those that say nothing too.
+// TestCommandOfRemoteGraph checks a command of RemoteGraph, which sends every member, also unused ones.
 func TestCommandOfRemoteGraph(t *testing.T) {
 	t.Parallel()
 	for body, goesTo := range map[string]string{
@@ -371,7 +371,7 @@ func TestCommandOfRemoteGraph(t *testing.T) {
 	}
 }
 
-// A key that is no text is refused wherever it is sent, and nothing is made.
+// A key that is not text is refused wherever it is sent, and nothing is created.
 func TestIdempotencyKeyIsText(t *testing.T) {
 	t.Parallel()
 	f := newFake()
@@ -386,7 +386,7 @@ func TestIdempotencyKeyIsText(t *testing.T) {
 	}
 }
 
-// A request's body takes memory as long as anything refers to it.
+// A request's body uses memory as long as it is referenced.
 func TestRunRefersToWhatIsKeptOfItsRequest(t *testing.T) {
 	t.Parallel()
 	body := []byte(`{"agent_id":"a","input":{"a":"b"},"messages":[{"role":"user","content":"c"}],"config":{"tags":["d"]},"context":{"e":1}}`)

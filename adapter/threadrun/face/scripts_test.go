@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// The scripts are what backends log for one run.
+// The scripts contain what backends log for one run.
 
 func started() mapping.Event {
 	return mapping.Event{Kind: mapping.KindStarted, Head: mapping.Head{Attempt: 1}}
@@ -45,12 +45,12 @@ func step(n int, node, text string, last bool) mapping.Event {
 	}
 }
 
-// twoSteps: a task/step agent does two steps.
+// twoSteps is a task/step agent that does two steps.
 func twoSteps(mapping.Run) []mapping.Event {
 	return []mapping.Event{started(), humanInput(), step(1, "plan", "thinking", false), step(2, "step", "done", true), succeeded()}
 }
 
-// question: a task/step agent asks in its first step.
+// question is a task/step agent that asks in its first step.
 func question(mapping.Run) []mapping.Event {
 	ask := []mapping.Interrupt{{ID: uuid(60), Value: raw(`"really?"`)}}
 	asking := step(1, "step", "really?", false)
@@ -58,7 +58,7 @@ func question(mapping.Run) []mapping.Event {
 	return []mapping.Event{started(), humanInput(), asking, endedAs(mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: ask})}
 }
 
-// failure: a task/step agent fails after a step.
+// failure is a task/step agent that fails after a step.
 func failure(mapping.Run) []mapping.Event {
 	f := &mapping.Fault{Code: mapping.CodeUpstreamError, Message: "The agent answered 500."}
 	return []mapping.Event{started(), humanInput(), step(1, "plan", "thinking", false), endedAs(mapping.Outcome{Status: mapping.RunError, Fault: f})}
@@ -81,7 +81,7 @@ func chunk(name, data string, ns ...string) mapping.Event {
 	return mapping.Event{Kind: mapping.KindChunk, Data: raw(data), Head: mapping.Head{Name: name, NS: ns}}
 }
 
-// graphRun: a thread/run agent streams tokens, passes inner frames on and tells its states.
+// graphRun is a thread/run agent that streams tokens, passes on inner frames and reports its states.
 func graphRun(mapping.Run) []mapping.Event {
 	inner := mapping.Event{Kind: mapping.KindUpdate, Data: raw(`{"x":1}`), Head: mapping.Head{Node: "deep", NS: []string{"sub:1"}}}
 	several := mapping.Event{Kind: mapping.KindUpdate, Data: raw(`{"b":{"n":1},"a":{"n":2}}`), Head: mapping.Head{Node: "b+a"}}

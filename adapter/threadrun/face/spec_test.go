@@ -44,7 +44,7 @@ func loadSpec(t *testing.T) *spec {
 	return &spec{doc.(map[string]any), c}
 }
 
-// operation finds the operation a request is for, under its template; a fixed path comes before one with variables.
+// operation finds the operation for a request, by its template. A fixed path takes precedence over one with variables.
 func (s *spec) operation(method, path string) (template string, op map[string]any) {
 	for tpl, item := range s.doc["paths"].(map[string]any) {
 		o, ok := item.(map[string]any)[strings.ToLower(method)].(map[string]any)
@@ -55,7 +55,7 @@ func (s *spec) operation(method, path string) (template string, op map[string]an
 	return template, op
 }
 
-// check validates a reply against the schema its operation gives its status.
+// check validates a reply against the schema of its operation and status.
 func (s *spec) check(t *testing.T, method, path string, status int, body []byte) {
 	t.Helper()
 	template, op := s.operation(method, path)
@@ -205,7 +205,7 @@ func mounted(method, path string) bool {
 	return false
 }
 
-// Every field of the document's requests for runs is one the face knows.
+// The face knows every field of the document's requests for runs.
 func TestEveryFieldOfTheDocumentIsKnown(t *testing.T) {
 	t.Parallel()
 	doc := loadSpec(t)

@@ -27,7 +27,7 @@ type Updater struct {
 	Zap    *zap.Logger
 }
 
-// Note is what is remembered for a request with an idempotency key.
+// Note is the record of a request with an idempotency key.
 type Note struct {
 	Key   store.IdempotencyKey
 	Makes string // "" means the checkpoint

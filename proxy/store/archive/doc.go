@@ -1,6 +1,7 @@
 // Package archive exports a whole database and restores it: as a copy of a SQLite file (Backup, Restore, Check), and as
 // lines of JSON that both kinds of database can import (Export, Import). The database commands use it, and store.Owners
-// writes rows in its format. It knows tables and columns, but not the meaning of their rows.
+// writes rows in its format. It knows tables and columns, but not the meaning of their rows. Start reading at Export
+// and Backup.
 //
 // It works while a bridge is using the database: it reads in one transaction on its own connection (sqldb.Look,
 // sqldb.CopySQLite), so it does not need the writing process's lock. A copy of pages would preserve damage, so it is

@@ -1,6 +1,6 @@
 // Package clock provides the time for stored decisions: what is due, what has expired, what is kept. Package sqldb has
 // a Clock for each database and passes its reading to every operation. Other packages read it with store.Store.Now, and
-// never compare a stored time with the machine's clock. SinceBoot measures elapsed time.
+// never compare a stored time with the machine's clock. SinceBoot measures elapsed time. Start reading at Clock.
 package clock
 
 import (

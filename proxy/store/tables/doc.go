@@ -1,6 +1,6 @@
 // Package tables contains what the SQL of package store has in common with that of packages item and artifact, which
 // store imports: the scope of visible rows, the keys and locks of threads' rows, and the storage quotas. Package limit
-// provides the quotas. Operations of a single kind of object do not belong here.
+// provides the quotas. Operations of a single kind of object do not belong here. Start reading at Scope and Quotas.
 //
 // # Scope
 //

@@ -1,6 +1,6 @@
 // Package front has the first two pages for people: / describes the bridge, its agents and their health, and /docs
 // their use. The bridge mounts it. Both only show the agents that the caller's key may use, and none to a caller
-// without a required key. The pages name no dialect.
+// without a required key. The pages name no dialect. Start reading at Pages.
 //
 // Each agent is checked at most once in 30 seconds for all visitors. The time of answers to others is only shown to
 // principals that may read the metrics. The URL on a page is the one that the caller used.
