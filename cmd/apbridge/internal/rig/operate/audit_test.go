@@ -103,7 +103,7 @@ func TestAuditOfEachRoute(t *testing.T) {
 }
 
 // TestAuditOfTheInspector checks that actions in the inspector are logged with the person's key, and refused forms as
-// such. Of reads, only those of pages and files count.
+// such. Reads of pages are logged, but not those of their files.
 func TestAuditOfTheInspector(t *testing.T) {
 	t.Parallel()
 	b, lines := audited(t)
