@@ -9,9 +9,9 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestInspectorShowsAStreamThatWasCut: of an agent's stream that breaks and is resumed each event stands once, as of
-// one that was whole, and what it is linked to stands once more, where it goes on. What it is linked to at first stands
-// once or twice, as the agent's ids come together or not.
+// TestInspectorShowsAStreamThatWasCut checks that the inspector shows each event of a broken and resumed agent stream
+// once, like those of a complete one, and one more link, where the stream continues. At the beginning there are one or
+// two links, depending on when the agent's ids arrive.
 func TestInspectorShowsAStreamThatWasCut(t *testing.T) {
 	t.Parallel()
 	shown := func(cut ...int) (kinds []any, first, links int) {

@@ -13,11 +13,11 @@ import (
 	"github.com/apbridge/apbridge/examples/legacyagent"
 )
 
-// providerKey is what agents repeat that call a model with a wrong key.
+// providerKey is a key that agents repeat when they call a model with a wrong key.
 const providerKey = "sk-proj-abcdEFGH0123456789canary"
 
-// TestAFailureNamesNoProviderKeyAnywhere: the error of an agent reaches clients of both dialects, the webhook, the
-// inspector with its calls and exports, and the log, and the key in it none of them.
+// TestAFailureNamesNoProviderKeyAnywhere checks that clients of both dialects, the webhook, the inspector with its
+// calls and exports, and the log get the agent's error without the key in it.
 func TestAFailureNamesNoProviderKeyAnywhere(t *testing.T) {
 	t.Parallel()
 	said := "Incorrect API key provided: " + providerKey

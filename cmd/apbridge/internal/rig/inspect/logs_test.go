@@ -15,23 +15,23 @@ import (
 	"github.com/apbridge/apbridge/examples/legacyagent"
 )
 
-// What is said in this test, by the bridge's clients, its agents and the people at the inspector, by where.
+// These are the texts of the bridge's clients, its agents and the people at the inspector, by place.
 var unlogged = map[string]string{
 	"credential":   "canary-credential-5ef1",
 	"prompt":       "canary-prompt-0c9d",
 	"answered":     "canary-answered-77ab", // by an agent
 	"failed":       "canary-failed-31fe",
-	"header":       "canary-header-9a4e", // that is kept with a call
+	"header":       "canary-header-9a4e", // kept with a call
 	"cookie":       "canary-cookie-e5e5",
 	"decision":     "canary-decision-44d1", // an answer to a question
-	"another":      "canary-another-b2b2",  // input of a run that is made again
-	"words":        "canary-words-8c8c",    // from which a thread goes on
+	"another":      "canary-another-b2b2",  // input of a repeated run
+	"words":        "canary-words-8c8c",    // from which a thread continues
 	"message":      "canary-message-6d10",  // of the page of agents
 	"search":       "canary-search-1f1f",
 	"unknown word": "canary-unknown-2e2e",
 }
 
-// marking puts marks into all that an agent answers. Its steps fail with what they were asked where fails says so.
+// marking adds marks to all responses of an agent. If fails returns true, a step fails with its input as the error.
 func marking(agent http.Handler, fails bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Server", unlogged["header"])
@@ -66,7 +66,7 @@ agents:
 	}, "HEADER=Bearer "+unlogged["credential"])
 	defer gate.Open()
 
-	on := map[string]string{} // the thread of a run of each agent
+	on := map[string]string{} // the thread with a run of each agent
 	runs := map[string]string{}
 	for _, agent := range []string{"says", "fails", "asks", "waits"} {
 		on[agent] = "/threads/" + b.Do("POST", "/threads", "{}", ann...).OK().Text("thread_id")
@@ -125,7 +125,7 @@ agents:
 	}
 }
 
-// keepsTheCalls: the marks are in the calls that the inspector shows, but for what grants access.
+// keepsTheCalls checks that the marks are in the calls shown by the inspector, except for credentials.
 func keepsTheCalls(t *testing.T, b *rig.Bridge, runs map[string]string) {
 	t.Helper()
 	for agent, want := range map[string]string{"says": unlogged["answered"], "fails": unlogged["failed"], "waits": ""} {
@@ -143,7 +143,7 @@ func keepsTheCalls(t *testing.T, b *rig.Bridge, runs map[string]string) {
 	}
 }
 
-// hasLine reports whether a line of a text has all the parts.
+// hasLine reports whether a line of a text contains all the parts.
 func hasLine(text string, parts ...string) bool {
 	for line := range strings.SplitSeq(text, "\n") {
 		if rig.Says(line, parts...) {

@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestInspectorListsRuns: the page and its JSON say the same, and the streams of both are there.
+// TestInspectorListsRuns checks that the page and its JSON agree, and that their streams exist.
 func TestInspectorListsRuns(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, rig.OneAgent, rig.Legacy())
@@ -44,7 +44,7 @@ func TestInspectorListsRuns(t *testing.T) {
 	}
 }
 
-// TestInspectorIsForThoseWhoMayLook: by rights where clients are served, and by the mode.
+// TestInspectorIsForThoseWhoMayLook checks rights on the clients' listener, and the modes.
 func TestInspectorIsForThoseWhoMayLook(t *testing.T) {
 	t.Parallel()
 	addr := rig.FreeAddress(t)
@@ -85,8 +85,8 @@ auth: {keys: [{id: all, key: 0123456789abcdef0123456789abcdef}, {id: runs, key: 
 	}
 }
 
-// TestInspectorFindsRuns: each filter, alone, finds what it should; pages follow each other without a gap, also where
-// the run that one ended with has gone.
+// TestInspectorFindsRuns checks each filter by itself, and that pages follow each other without a gap, even if the last
+// run of one was deleted.
 func TestInspectorFindsRuns(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep}, b: {url: $A, dialect: taskstep}}\ndefault_agent: a", rig.Legacy())
@@ -127,8 +127,8 @@ func TestInspectorFindsRuns(t *testing.T) {
 	}
 }
 
-// TestInspectorSaysWhyRunsWait: a run that asks waits with its question, one that failed says by what, and what the
-// messages of a run say of tokens is summed up.
+// TestInspectorSaysWhyRunsWait checks the question of a waiting run, the reason of a failed one, and the sum of the
+// tokens reported in a run's messages.
 func TestInspectorSaysWhyRunsWait(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep, approval: step}}", rig.Legacy())
@@ -143,8 +143,8 @@ func TestInspectorSaysWhyRunsWait(t *testing.T) {
 	}
 }
 
-// TestInspectorTellsOfChanges: a list says when a run is added, a reader that comes back hears of nothing that it
-// knows, and the stream ends with the bridge.
+// TestInspectorTellsOfChanges checks that a list reports an added run, that a reader that returns gets no known
+// changes, and that the stream ends with the bridge.
 func TestInspectorTellsOfChanges(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, rig.OneAgent, rig.Legacy())
@@ -161,8 +161,8 @@ func TestInspectorTellsOfChanges(t *testing.T) {
 	}
 }
 
-// TestInspectorShowsAgents: what each speaks, how it is and what it cannot be told; a message to one makes a run, and a
-// form of another page's does not.
+// TestInspectorShowsAgents checks each agent's dialect, health and unsupported fields, and that a message to one starts
+// a run, but not from another page's form.
 func TestInspectorShowsAgents(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep}, gone: {url: 'http://127.0.0.1:1', dialect: taskstep}}\ndefault_agent: a", rig.Legacy())
@@ -180,7 +180,7 @@ func TestInspectorShowsAgents(t *testing.T) {
 			t.Errorf("%v: %d %s", foreign, got.Status, got)
 		}
 	}
-	for n := range 201 { // which sort before it
+	for n := range 201 { // which precede it in the order
 		r.Post("/assistants", fmt.Sprintf(`{"graph_id":"a","name":"A%d"}`, n)).OK()
 	}
 	if names := rig.Pluck(r.Get("/inspect/agents").OK().List("agents"), "name"); len(names) != 2 {
@@ -193,8 +193,8 @@ func TestInspectorShowsAgents(t *testing.T) {
 	}
 }
 
-// TestInspectorShowsHowCallsOfAgentsWent: how many failed and how long they took, to keys that may read metrics: they
-// are others', too.
+// TestInspectorShowsHowCallsOfAgentsWent checks that keys with the right to metrics see how many calls failed and how
+// long they took, since these include calls for others.
 func TestInspectorShowsHowCallsOfAgentsWent(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, `
@@ -224,8 +224,8 @@ auth: {keys: [{id: all, key: 0123456789abcdef0123456789abcdef}, {id: looks, key:
 	}
 }
 
-// TestInspectorSendsAMessageOnce: the page that asks says what goes to which agent, and calls none; its button makes
-// one run, however often it is pressed and by how many at once, and leads to it.
+// TestInspectorSendsAMessageOnce checks that the confirmation page shows the message and the agent without calling it,
+// and that its button starts one run, however often and concurrently it is pressed, and leads to it.
 func TestInspectorSendsAMessageOnce(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, rig.OneAgent, rig.Legacy())
@@ -245,7 +245,7 @@ func TestInspectorSendsAMessageOnce(t *testing.T) {
 		}()
 	}
 	for range cap(places) {
-		<-places // of those that come at once some may be told that the first is under way
+		<-places // of concurrent ones, some may be told that the first is in progress
 	}
 	to := filled(t, b, path, form).Want(t, 303).Header.Get("Location")
 	runs := b.Get("/inspect").OK().List("runs")

@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// twoAgents are the agents alpha and beta; alice may use both, bob beta alone, carol none but the metrics.
+// twoAgents are the agents alpha and beta. alice may use both, bob only beta, carol only the metrics.
 const twoAgents = `
 default_agent: alpha
 auth:
@@ -26,13 +26,13 @@ agents:
 
 var asBrowser = []string{"Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 
-// show is a page as a browser gets it.
+// show returns a page as a browser gets it.
 func show(t *testing.T, r *rig.Bridge, path string, headers ...string) rig.Answer {
 	t.Helper()
 	return r.Do("GET", path, "", append(headers, asBrowser...)...).Want(t, 200, "<!doctype html>")
 }
 
-// TestPagesShowWhatAKeyMayUse: without a key, or with one for something else, nothing of agents.
+// TestPagesShowWhatAKeyMayUse checks that callers without a key, or with one for another purpose, see no agents.
 func TestPagesShowWhatAKeyMayUse(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, twoAgents, rig.Legacy(), rig.KeyEnviron...)
@@ -84,7 +84,7 @@ func TestPagesShowWhatAKeyMayUse(t *testing.T) {
 	}
 }
 
-// TestPagesAreSent: what a cache, a HEAD and a client that takes gzip get, and which methods there are.
+// TestPagesAreSent checks the responses for caches, for HEAD and for clients that accept gzip, and the methods.
 func TestPagesAreSent(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, rig.OneAgent, rig.Legacy())
@@ -122,7 +122,7 @@ func TestPagesAreSent(t *testing.T) {
 
 var hrefs = regexp.MustCompile(`href="([^"]*)"`)
 
-// TestPagesLeadSomewhere: every link of a page is answered, and every part of it that a link names is there.
+// TestPagesLeadSomewhere checks that the target of every link of a page exists, including its fragment.
 func TestPagesLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, rig.OneAgent, rig.Legacy())
@@ -144,8 +144,8 @@ func TestPagesLeadSomewhere(t *testing.T) {
 	}
 }
 
-// TestPagesKnowWhereTheyAre: the URL is the one that the caller used; what a proxy says counts where it is trusted, and
-// where it is one.
+// TestPagesKnowWhereTheyAre checks that the URL is the one that the caller used, and that headers of a proxy count if
+// it is trusted and they are valid.
 func TestPagesKnowWhereTheyAre(t *testing.T) {
 	t.Parallel()
 	const hosts = "hosts: [bridge.test]\n"
@@ -176,7 +176,7 @@ func TestPagesKnowWhereTheyAre(t *testing.T) {
 	}
 }
 
-// TestDocsPage: the page has all of the loss table, and each documented route with an example.
+// TestDocsPage checks that the page has the whole loss table, and each documented route with an example.
 func TestDocsPage(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, strings.Replace(rig.TwoKeys, "$ONLY", "", 1), rig.Legacy(), rig.KeyEnviron...)
@@ -214,7 +214,7 @@ func TestDocsPage(t *testing.T) {
 	}
 }
 
-// codes are the snippets of /docs by their ids.
+// codes returns the snippets of /docs by their ids.
 func codes(t *testing.T, r *rig.Bridge, headers ...string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -224,7 +224,7 @@ func codes(t *testing.T, r *rig.Bridge, headers ...string) map[string]string {
 	return all
 }
 
-// TestAgentThatIsAway: a page says so of it, beside one that answers.
+// TestAgentThatIsAway checks that a page reports an unavailable agent next to an available one.
 func TestAgentThatIsAway(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, "agents: {here: {url: $A}, gone: {url: 'http://127.0.0.1:9', dialect: taskstep}}", map[string]http.Handler{"a": rig.Legacy()["a"]})

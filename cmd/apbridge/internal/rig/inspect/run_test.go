@@ -20,7 +20,7 @@ import (
 
 const hostileWords = `<script>alert(1)</script>` + "\u202e\x1b[31m"
 
-// hostile is an agent that fails at each step, in words that are not to be believed.
+// hostile is an agent that fails at each step with harmful texts.
 func hostile() http.Handler {
 	works := legacyagent.Handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -35,10 +35,10 @@ func hostile() http.Handler {
 	})
 }
 
-// newestRun is what the inspector's list has first.
+// newestRun returns the first run in the inspector's list.
 func newestRun(b *rig.Bridge) string { return b.Get("/inspect").OK().Text("runs.0.run_id") }
 
-// TestInspectorShowsARun: on one axis, with a column for each dialect, in front of either kind of agent.
+// TestInspectorShowsARun checks the time axis with a column for each dialect, for either kind of agent.
 func TestInspectorShowsARun(t *testing.T) {
 	t.Parallel()
 	for kind, agent := range map[string]http.Handler{"taskstep": legacyagent.Handler(), "threadrun": threadagent.Handler()} {
@@ -73,7 +73,7 @@ func TestInspectorShowsARun(t *testing.T) {
 	}
 }
 
-// seesTheSame: each cell opens the bytes as they were sent.
+// seesTheSame checks that each cell leads to the bytes as they were sent.
 func seesTheSame(t *testing.T, b *rig.Bridge, at string, row any) {
 	t.Helper()
 	seq, ok := rig.Dig(row, "seq").(float64)
@@ -92,7 +92,8 @@ func seesTheSame(t *testing.T, b *rig.Bridge, at string, row any) {
 	}
 }
 
-// TestInspectorShowsWhatAgentsAnswered: of a run that failed, inert, without secrets, and cut.
+// TestInspectorShowsWhatAgentsAnswered checks that the response to a failed run is shown inert, without secrets, and
+// cut.
 func TestInspectorShowsWhatAgentsAnswered(t *testing.T) {
 	t.Parallel()
 	const agent = "\nagents: {a: {url: $A, headers: {X-Secret: 'canary-secret'}}}"
@@ -137,7 +138,8 @@ func TestInspectorShowsWhatAgentsAnswered(t *testing.T) {
 	}
 }
 
-// TestInspectorKeepsCallsAsConfigured: of a run that went well only with all; they go with the run.
+// TestInspectorKeepsCallsAsConfigured checks that calls of a successful run are only kept with "all", and are deleted
+// with the run.
 func TestInspectorKeepsCallsAsConfigured(t *testing.T) {
 	t.Parallel()
 	for capture, kept := range map[string]bool{"errors": false, "all": true, "off": false} {
@@ -155,7 +157,7 @@ func TestInspectorKeepsCallsAsConfigured(t *testing.T) {
 	}
 }
 
-// TestInspectorShowsNoRunOfAnother: of another tenant there is nothing, and of ids that are none neither.
+// TestInspectorShowsNoRunOfAnother checks runs of another tenant and invalid ids.
 func TestInspectorShowsNoRunOfAnother(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, `
@@ -177,7 +179,7 @@ auth: {keys: [{id: mine, key: 0123456789abcdef0123456789abcdef, tenant: one}, {i
 	b.Do("GET", "/inspect/runs/"+id+"?after=x", "", mine...).Want(t, 422)
 }
 
-// TestInspectorPagesALongRun: every event stands on one page, and steps are counted through all of them.
+// TestInspectorPagesALongRun checks that every event is on one page, and that steps are counted across all of them.
 func TestInspectorPagesALongRun(t *testing.T) {
 	t.Parallel()
 	const steps = 9_990
@@ -215,7 +217,7 @@ func dugList(v any, path string) []any {
 	return list
 }
 
-// TestInspectorPreviewsFiles: as plain text that runs nothing, whatever the agent calls them.
+// TestInspectorPreviewsFiles checks that previews are plain text that runs nothing, whatever types the agent declares.
 func TestInspectorPreviewsFiles(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
@@ -236,7 +238,7 @@ func TestInspectorPreviewsFiles(t *testing.T) {
 	}
 }
 
-// TestInspectorSaysWhyFieldsAreLost: of every loss that a run can have there is the reason of the loss table.
+// TestInspectorSaysWhyFieldsAreLost checks that every loss of a run has the reason from the loss table.
 func TestInspectorSaysWhyFieldsAreLost(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, rig.OneAgent, rig.Legacy())
@@ -256,8 +258,8 @@ func TestInspectorSaysWhyFieldsAreLost(t *testing.T) {
 	}
 }
 
-// TestExportsHoldNoCredentials: neither those of a client, which it gives to its agent, nor those that the agent
-// answers with.
+// TestExportsHoldNoCredentials covers credentials that a client passes to its agent, and those in the agent's
+// responses.
 func TestExportsHoldNoCredentials(t *testing.T) {
 	t.Parallel()
 	const said = `{"openai_api_key":"canary-key","args":"{\"password\":\"canary-word\"}","link":"http://h/?a=1&token=canary-link",` +

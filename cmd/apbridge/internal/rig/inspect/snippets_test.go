@@ -16,7 +16,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// takes is what a callable of a Python package is given at the most.
+// takes has the maximum arguments of a callable of a Python package.
 type takes struct {
 	places   int // arguments without a name
 	keywords []string
@@ -46,7 +46,7 @@ var pythonTakes = map[string]takes{
 	"asyncio.run": {1, nil}, "json.loads": {1, nil}, "main": {}, "print": {1, nil},
 }
 
-// pythonHas are the members of what these return that programs may read (models/task.py, models/step.py).
+// pythonHas are the members of the results of these that programs may read (models/task.py, models/step.py).
 var pythonHas = []string{"task.task_id", "step.output", "step.is_last", "os.environ"}
 
 var (
@@ -57,7 +57,7 @@ var (
 	pythonMember = regexp.MustCompile(`[A-Za-z_]+(?:\.[A-Za-z_]+)+`)
 )
 
-// checkPython complains of each call and member in a program that its packages do not have.
+// checkPython reports each call and member in a program that its packages do not have.
 func checkPython(t *testing.T, program string) {
 	t.Helper()
 	text := pythonText.ReplaceAllString(program, "0")
@@ -100,8 +100,8 @@ func checkPythonCall(t *testing.T, program, name, given string) {
 	}
 }
 
-// copied runs a program as it is copied. The Python packages are stood in for by testdata/snippets, which send what
-// those were seen to send, and are called as pythonTakes says; .e2e/docs.mjs runs JavaScript with the real one.
+// copied runs a program unchanged. testdata/snippets replaces the Python packages: it sends the requests that they were
+// seen to send, and has the callables of pythonTakes. .e2e/docs.mjs runs JavaScript with the real package.
 func copied(t *testing.T, language, code, key, want string) {
 	t.Helper()
 	program := map[string][]string{"curl": {"sh", "-c"}, "Python": {"python3", "-c"}}[language]
@@ -127,7 +127,7 @@ func copied(t *testing.T, language, code, key, want string) {
 	}
 }
 
-// TestDocsSnippets: what is shown first works as it is copied, with a key and without, for a default agent and another.
+// TestDocsSnippets runs the first programs unchanged, with and without a key, for the default agent and another one.
 func TestDocsSnippets(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct{ yaml, key string }{
@@ -154,8 +154,8 @@ func keyHeader(key string) []string {
 	return []string{"X-Api-Key", key}
 }
 
-// TestInspectorProgramsMakeTheRunAgain: the programs beside Run again make a run of the same words as they are copied,
-// whatever the words are, in every language that can be tried, and the run has the same input.
+// TestInspectorProgramsMakeTheRunAgain checks that the programs next to Run again repeat the run with the same input,
+// whatever its text, in every language that can be run here.
 func TestInspectorProgramsMakeTheRunAgain(t *testing.T) {
 	t.Parallel()
 	const said = "hi $(id) `id` 'a' \u202eé😀"
@@ -181,7 +181,7 @@ func TestInspectorProgramsMakeTheRunAgain(t *testing.T) {
 					tried[code.Language]++
 					copied(t, code.Language, code.Text, c.key, "hi $(id) `id` 'a' ")
 					listed := r.Do("GET", "/inspect?text="+url.QueryEscape("$(id)"), "", keyHeader(c.key)...).OK()
-					for i := range listed.List("runs") { // a run that keeps no thread is listed for 5 s
+					for i := range listed.List("runs") { // a run without a kept thread is listed for 5 s
 						made[listed.Text(fmt.Sprintf("runs.%d.run_id", i))] = true
 					}
 				}
@@ -196,8 +196,8 @@ func TestInspectorProgramsMakeTheRunAgain(t *testing.T) {
 	}
 }
 
-// TestProgramsTakeATokenWhereThereAreNoKeys: a bridge that is called with tokens of an issuer alone is sent one as it
-// is sent a key.
+// TestProgramsTakeATokenWhereThereAreNoKeys checks that programs send a token like a key to a bridge that only accepts
+// an issuer's tokens.
 func TestProgramsTakeATokenWhereThereAreNoKeys(t *testing.T) {
 	t.Parallel()
 	jwks, addr := filepath.Join(t.TempDir(), "jwks.json"), rig.FreeAddress(t)
@@ -208,7 +208,7 @@ func TestProgramsTakeATokenWhereThereAreNoKeys(t *testing.T) {
 			t.Errorf("%s of /docs: %s", id, code)
 		}
 	}
-	b.URL = "http://" + addr // where no key is asked for
+	b.URL = "http://" + addr // where no key is required
 	form := asksFirst(t, b, "/inspect/agents/a/try", url.Values{"text": {"hi"}})
 	filled(t, b, "/inspect/agents/a/try", form).Want(t, 303)
 	programs := b.Get("/inspect/runs/" + newestRun(b) + "/again").OK()

@@ -18,7 +18,7 @@ import (
 	"github.com/apbridge/apbridge/examples/legacyagent"
 )
 
-// filled sends a form as a browser does, and follows nothing.
+// filled sends a form like a browser, without following redirects.
 func filled(t *testing.T, b *rig.Bridge, path string, in url.Values, headers ...string) rig.Answer {
 	t.Helper()
 	head := append([]string{"Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "same-origin"}, headers...)
@@ -27,7 +27,7 @@ func filled(t *testing.T, b *rig.Bridge, path string, in url.Values, headers ...
 
 var hidden = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
 
-// asksFirst is the form of the page that asks whether something is to be done.
+// asksFirst returns the form of the confirmation page.
 func asksFirst(t *testing.T, b *rig.Bridge, path string, in url.Values, headers ...string) url.Values {
 	t.Helper()
 	page := filled(t, b, path, in, headers...).Want(t, 200, "Do not")
@@ -43,7 +43,7 @@ func asksFirst(t *testing.T, b *rig.Bridge, path string, in url.Values, headers 
 
 var unescaped = strings.NewReplacer("&#34;", `"`, "&#39;", "'", "&lt;", "<", "&gt;", ">", "&amp;", "&", "&#43;", "+")
 
-// does asks and acts, and returns the thread that the page leads to.
+// does confirms an action, and returns the thread to which the page leads.
 func does(t *testing.T, b *rig.Bridge, path string, in url.Values, headers ...string) (thread string) {
 	t.Helper()
 	got := filled(t, b, path, asksFirst(t, b, path, in, headers...), headers...).Want(t, 303)
@@ -54,7 +54,7 @@ func does(t *testing.T, b *rig.Bridge, path string, in url.Values, headers ...st
 	return thread
 }
 
-// settled is the page of a thread on which nothing works any more.
+// settled returns the page of a thread without active work.
 func settled(t *testing.T, b *rig.Bridge, thread string) (told rig.Answer) {
 	t.Helper()
 	rig.Eventually(t, "the run ends", func() bool {
@@ -64,8 +64,8 @@ func settled(t *testing.T, b *rig.Bridge, thread string) (told rig.Answer) {
 	return told
 }
 
-// TestAThreadsPageSaysWhatItHasSeen: its mark is that of its stream as long as nothing changes, so that a page hears of
-// what happens before it listens.
+// TestAThreadsPageSaysWhatItHasSeen checks that the page's mark is that of its stream as long as nothing changes, so
+// that the page gets changes that happen before it listens.
 func TestAThreadsPageSaysWhatItHasSeen(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, rig.OneAgent, rig.Legacy())
@@ -92,8 +92,8 @@ func TestAThreadsPageSaysWhatItHasSeen(t *testing.T) {
 	}
 }
 
-// TestInspectorShowsAThread: a conversation, its history with a fork, what two states differ in, files and their
-// versions.
+// TestInspectorShowsAThread checks a conversation, its history with a fork, the difference between two states, and
+// files with their versions.
 func TestInspectorShowsAThread(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, rig.OneAgent, rig.Legacy())
@@ -130,7 +130,7 @@ func TestInspectorShowsAThread(t *testing.T) {
 	}
 }
 
-// TestInspectorShowsFiles: each version with its bytes, which no browser shows.
+// TestInspectorShowsFiles checks that each version has its bytes, which no browser displays.
 func TestInspectorShowsFiles(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.AutoGPT))
@@ -156,7 +156,7 @@ func TestInspectorShowsFiles(t *testing.T) {
 	}
 }
 
-// answering is a bridge with two people and a question that waits.
+// answering is a bridge with two people and an open question.
 func answering(t *testing.T) (b *rig.Bridge, agent *adaptertest.ThreadAgent, at, log string) {
 	t.Helper()
 	log = filepath.Join(t.TempDir(), "audit.log")
@@ -179,8 +179,8 @@ var (
 
 const asked = "74462228383d847ecfda1c079720e8fc"
 
-// TestInspectorAnswers: a form answers a question once a person has confirmed it, the log names the key, and of two
-// answers at once the second is told who was first.
+// TestInspectorAnswers checks that a form answers a question after a person has confirmed it, that the log has the key,
+// and that the second of two concurrent answers is told who was first.
 func TestInspectorAnswers(t *testing.T) {
 	t.Parallel()
 	b, agent, at, log := answering(t)
@@ -200,7 +200,7 @@ func TestInspectorAnswers(t *testing.T) {
 		filled(t, b, path, bad, ann...).Want(t, 422)
 	}
 	filled(t, b, path, anns, ann...).Want(t, 303)
-	second := filled(t, b, path, anns, ann...).Want(t, 303) // a second click leads where the first did
+	second := filled(t, b, path, anns, ann...).Want(t, 303) // a second click leads to the same page
 	if !strings.HasSuffix(second.Header.Get("Location"), "inspect"+at) {
 		t.Errorf("a second click leads to %q", second.Header.Get("Location"))
 	}
@@ -221,8 +221,8 @@ func TestInspectorAnswers(t *testing.T) {
 	})
 }
 
-// TestInspectorRunsAgain: the same, with another input, from the same start, of another agent; and how a program does
-// it.
+// TestInspectorRunsAgain repeats a run unchanged, with another input, from the same start, and with another agent, and
+// checks the program for it.
 func TestInspectorRunsAgain(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, "default_agent: a\nagents: {a: {url: $A}, b: {url: $A}}", rig.Legacy())
@@ -266,7 +266,7 @@ func TestInspectorRunsAgain(t *testing.T) {
 	}
 }
 
-// TestInspectorShowsHostileAgentsInert: whatever an agent says is text.
+// TestInspectorShowsHostileAgentsInert checks that all output of an agent is shown as text.
 func TestInspectorShowsHostileAgentsInert(t *testing.T) {
 	t.Parallel()
 	said := `<script>alert(1)</script>\u001b[31mred\u202e` + strings.Repeat("x", 1<<20)
@@ -285,7 +285,7 @@ func TestInspectorShowsHostileAgentsInert(t *testing.T) {
 	}
 }
 
-// TestInspectorOfWhatIsNotThere: unknown ids, and those of another tenant, are not found.
+// TestInspectorOfWhatIsNotThere checks that unknown ids, and those of another tenant, are not found.
 func TestInspectorOfWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	b, _, at, _ := answering(t)
@@ -304,7 +304,7 @@ func TestInspectorOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// watched are the events of a page that looks, as they come.
+// watched yields the events of a page's stream.
 func watched(t *testing.T, b *rig.Bridge, path string) <-chan string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "GET", b.URL+path, nil)
@@ -331,8 +331,8 @@ func watched(t *testing.T, b *rig.Bridge, path string) <-chan string {
 	return events
 }
 
-// TestInspectorIsToldThatAThreadIsGone: a page that watches hears of changes, and of the end, which is the last that it
-// hears: of a thread, and of a run.
+// TestInspectorIsToldThatAThreadIsGone checks that a page's stream reports changes and, as its last event, the
+// deletion: of a thread, and of a run.
 func TestInspectorIsToldThatAThreadIsGone(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, rig.OneAgent, rig.Legacy())
@@ -359,7 +359,8 @@ func TestInspectorIsToldThatAThreadIsGone(t *testing.T) {
 	}
 }
 
-// TestInspectorAnswersOnce: of many answers to a question at the same moment one is taken, and the others are told so.
+// TestInspectorAnswersOnce checks that one of many concurrent answers to a question is accepted, and that the others
+// get an error that says so.
 func TestInspectorAnswersOnce(t *testing.T) {
 	t.Parallel()
 	b, _, at, _ := answering(t)
@@ -390,8 +391,8 @@ func TestInspectorAnswersOnce(t *testing.T) {
 	}
 }
 
-// TestInspectorShowsWhatAgentsWereTold: the items of the store that an agent was given for a run, as they are now, and
-// to a key that may not reach their namespace their number alone.
+// TestInspectorShowsWhatAgentsWereTold checks the items that an agent received for a run, with their present values. A
+// key without access to their namespace only sees their number.
 func TestInspectorShowsWhatAgentsWereTold(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, `
@@ -417,9 +418,9 @@ auth: {keys: [{id: ann, key: 0123456789abcdef0123456789abcdef}, {id: bob, key: 1
 	}
 }
 
-// What an agent was told of the store stands in the calls of the run too, which are shown and exported only to keys
-// that may reach all of it: also where the run failed before it had a link, and where a later run of the task was told
-// nothing. The names of the items are no more visible than the items.
+// The items that an agent received are also in the run's calls, which are only shown and exported to keys with access
+// to all of them, even if the run failed before it had a link, or if a later run of the task received none. The names
+// of the items are no more visible than the items.
 func TestCallsShowNoItemsThatAKeyMayNotReach(t *testing.T) {
 	t.Parallel()
 	refusing := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -477,8 +478,8 @@ auth: {keys: [{id: ann, key: 0123456789abcdef0123456789abcdef}, {id: bob, key: 1
 	}
 }
 
-// TestInspectorActsAreInTheLog: whatever is done of the page of a run or a thread leaves a line with the key that did
-// it, and what was only asked leaves one by which nothing was done.
+// TestInspectorActsAreInTheLog checks that every action on the page of a run or a thread is logged with its key, and
+// that a confirmation page is logged as a read.
 func TestInspectorActsAreInTheLog(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "audit.log")

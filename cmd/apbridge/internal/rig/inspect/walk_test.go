@@ -17,7 +17,7 @@ import (
 	"github.com/apbridge/apbridge/examples/legacyagent"
 )
 
-// visitor follows what pages lead to, load and listen to, from one page on.
+// visitor follows everything to which pages link, or which they load or listen to, starting at one page.
 type visitor struct {
 	t     *testing.T
 	root  string // of the bridge
@@ -30,7 +30,7 @@ var (
 	formsSent = regexp.MustCompile(`<form class="plain[^>]*method="post" action="([^"]*)"`)
 )
 
-// visit follows each link once. Everything is there, and lies below the root.
+// visit follows each link once. All targets must exist below the root.
 func (w *visitor) visit(at string) {
 	w.t.Helper()
 	at, _, _ = strings.Cut(at, "#")
@@ -52,7 +52,7 @@ func (w *visitor) visit(at string) {
 	for _, m := range leads.FindAllStringSubmatch(text, -1) {
 		to := here.ResolveReference(w.parsed(m[1])).String()
 		if strings.HasPrefix(to, "data:") {
-			continue // the icon, which is within the page
+			continue // the icon, which is embedded in the page
 		}
 		if !strings.HasPrefix(to, w.root+"/") {
 			w.t.Errorf("%s leads out to %s", at, to)
@@ -71,7 +71,7 @@ func (w *visitor) parsed(link string) *url.URL {
 	return u
 }
 
-// get is what is at an address, of a stream its kind alone.
+// get returns the contents of an address, or only the type of a stream.
 func (w *visitor) get(at string) (text, kind string) {
 	w.t.Helper()
 	req, err := http.NewRequestWithContext(w.t.Context(), "GET", at, nil)
@@ -100,7 +100,7 @@ func (w *visitor) get(at string) (text, kind string) {
 	return string(body), kind
 }
 
-// checkPolicy: a page loads what is the bridge's own alone, and makes no markup of a text.
+// checkPolicy checks that a page only loads from the bridge, and creates no markup from text.
 func checkPolicy(t *testing.T, at, policy string) {
 	t.Helper()
 	if strings.Contains(policy, "unsafe") || strings.Contains(policy, "nonce") || strings.Contains(policy, "http") || !strings.Contains(policy, "default-src 'none'") {
@@ -111,8 +111,8 @@ func checkPolicy(t *testing.T, at, policy string) {
 	}
 }
 
-// TestInspectorLeadsNowhereElse: every link, file, stream and form of every page is there, where clients are served,
-// below a path of a proxy's and on the admin listener: of runs that ended, failed, ask and work.
+// TestInspectorLeadsNowhereElse checks that every link, file, stream and form of every page exists: on the clients'
+// listener, below a proxy's path and on the admin listener, for runs that ended, failed, ask and are active.
 func TestInspectorLeadsNowhereElse(t *testing.T) {
 	t.Parallel()
 	addr := rig.FreeAddress(t)
@@ -158,7 +158,7 @@ func keys(m map[string]bool) (list []string) {
 	return list
 }
 
-// TestInspectorCancels: from the page of a run at work, which asks first, and leads back to the run.
+// TestInspectorCancels cancels from the page of an active run, after a confirmation that leads back to the run.
 func TestInspectorCancels(t *testing.T) {
 	t.Parallel()
 	gate := rig.NewGate(legacyagent.Handler(), rig.StepPosts, 1)
@@ -182,7 +182,7 @@ func TestInspectorCancels(t *testing.T) {
 	filled(t, b, at+"/cancel", form).Want(t, 303) // the button was pressed twice
 }
 
-// TestInspectorSumsTokens: of a whole run, whose messages say them in pieces and at last.
+// TestInspectorSumsTokens sums the tokens of a whole run, whose messages report them in pieces and at the end.
 func TestInspectorSumsTokens(t *testing.T) {
 	t.Parallel()
 	play := adaptertest.ChatPlay()
@@ -201,7 +201,7 @@ func TestInspectorSumsTokens(t *testing.T) {
 	show(t, b, at).Want(t, 200, "30 tokens in, 6 out", "10 tokens in, 2 out")
 }
 
-// TestInspectorShowsTokensWhenAsked: they stand among the events where the address says so, and are left out else.
+// TestInspectorShowsTokensWhenAsked checks that tokens are among the events only if the address requests them.
 func TestInspectorShowsTokensWhenAsked(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}, rig.AsThreads)

@@ -7,7 +7,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestRunsAreToldByWhatWasAsked: in the list, and above all else on the page of a run with what was answered.
+// TestRunsAreToldByWhatWasAsked checks the request in the list, and the request and the answer at the top of the run's
+// page.
 func TestRunsAreToldByWhatWasAsked(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, rig.OneAgent, rig.Legacy())
@@ -25,7 +26,7 @@ func TestRunsAreToldByWhatWasAsked(t *testing.T) {
 	inOrder(t, string(b.Do("GET", "/inspect", "", asBrowser...).OK().Body), ">Status</th>", ">Request</th>", ">Plan a garden</bdi>")
 }
 
-// TestAQuestionIsAnsweredInWordsFirst: an agent that asks its user gets words; JSON is for those who want it.
+// TestAQuestionIsAnsweredInWordsFirst checks that an agent that asks its user gets text, and that JSON is optional.
 func TestAQuestionIsAnsweredInWordsFirst(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, rig.OneAgent, rig.Legacy())
@@ -41,7 +42,7 @@ func TestAQuestionIsAnsweredInWordsFirst(t *testing.T) {
 	}
 }
 
-// TestReasonsInTheListBeginWithWhatDiffers: the agent stands in a column of its own.
+// TestReasonsInTheListBeginWithWhatDiffers checks that reasons do not begin with the agent, which has its own column.
 func TestReasonsInTheListBeginWithWhatDiffers(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, "agents: {a: {url: 'http://127.0.0.1:1', dialect: taskstep}}", nil)
@@ -51,7 +52,7 @@ func TestReasonsInTheListBeginWithWhatDiffers(t *testing.T) {
 	}
 }
 
-// inOrder fails unless the texts stand in a page, one after the other.
+// inOrder fails unless the texts are on a page, one after the other.
 func inOrder(t *testing.T, page string, texts ...string) {
 	t.Helper()
 	for _, text := range texts {

@@ -27,8 +27,8 @@ func ours(m rig.Route) (invalid int, ok bool) {
 	return 0, false
 }
 
-// TestBadInputOnEveryRoute asks every route of v1 and v2, under every prefix, in every wrong way that fits it, in front
-// of agents of both kinds. Each is refused as stated; afterwards nothing was written and no agent was asked.
+// TestBadInputOnEveryRoute sends every applicable kind of invalid request to every route of v1 and v2, under every
+// prefix, for agents of both kinds. Each is refused as stated. Afterwards nothing was written and no agent was called.
 func TestBadInputOnEveryRoute(t *testing.T) {
 	t.Parallel()
 	for name, agent := range map[string]adaptertest.Peer{
@@ -57,7 +57,7 @@ func TestBadInputOnEveryRoute(t *testing.T) {
 	}
 }
 
-// lived makes a topic with a task that has ended, and one that has not begun.
+// lived creates a topic with a task that has ended, and one that has not begun.
 func lived(b *rig.Bridge) map[string]string {
 	b.T.Helper()
 	topic := b.Post("/ap/v2/topics", `{"name":"x"}`).Is(201).Text("topic_id")
@@ -89,7 +89,7 @@ type wrong struct {
 	headers                  []string
 }
 
-// refuses makes the wrong requests to a route and returns how many those were.
+// refuses sends the wrong requests to a route and returns their number.
 func refuses(b *rig.Bridge, m rig.Route, ids map[string]string, invalid int) int {
 	b.T.Helper()
 	path, missing := m.Fill(ids)
@@ -110,8 +110,8 @@ func refuses(b *rig.Bridge, m rig.Route, ids map[string]string, invalid int) int
 	return len(list)
 }
 
-// insist sends a request again whose body the bridge stops reading: a client that goes on writing for half a second may
-// find the connection closed before it has read the answer.
+// insist repeats a request whose body the bridge stops reading: a client that continues to write for half a second may
+// find the connection closed before it has read the response.
 func insist(b *rig.Bridge, w wrong) rig.Answer {
 	b.T.Helper()
 	for try := 1; ; try++ {
@@ -149,7 +149,7 @@ func checkWording(b *rig.Bridge, what string, res rig.Answer) {
 	}
 }
 
-// valid is a request that the route would take.
+// valid is a request that the route would accept.
 func valid(m rig.Route) (body string, headers []string) {
 	switch {
 	case m.Method == http.MethodGet || is(m, "cancel"):
@@ -162,7 +162,7 @@ func valid(m rig.Route) (body string, headers []string) {
 
 func is(m rig.Route, last string) bool { return strings.HasSuffix(m.Path, "/"+last) }
 
-// wrongIDs puts what is not there in the place of each id of the path.
+// wrongIDs replaces each id of the path by an unknown one.
 func wrongIDs(m rig.Route, ids map[string]string) (list []wrong) {
 	body, headers := valid(m)
 	for name := range ids {
@@ -189,7 +189,7 @@ func wrongMethods(m rig.Route, path string) (list []wrong) {
 	return list
 }
 
-// wrongBodies are for routes that take JSON.
+// wrongBodies are for routes that accept JSON.
 func wrongBodies(m rig.Route, path string, invalid int) (list []wrong) {
 	if m.Method != http.MethodPost || is(m, "artifacts") || is(m, "cancel") {
 		return nil

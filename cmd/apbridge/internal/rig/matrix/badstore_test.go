@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// badItem is a request to the store that must be refused with a word of the field.
+// badItem is a request to the store that must be refused with the field's name.
 type badItem struct{ name, method, path, body, field string }
 
 func badItems() (list []badItem) {
@@ -83,7 +83,7 @@ func badItems() (list []badItem) {
 	return list
 }
 
-// TestStoreRefusesBadInput: in both flavours, with a 422 that names the field, and nothing of it is written.
+// TestStoreRefusesBadInput checks that, in both flavours, a 422 names the field and nothing is written.
 func TestStoreRefusesBadInput(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
@@ -102,7 +102,8 @@ func TestStoreRefusesBadInput(t *testing.T) {
 	}
 }
 
-// Names and queries are taken as they are: what has a meaning in SQL, in patterns or in a search syntax has none here.
+// Names and queries are used literally: characters with a meaning in SQL, in patterns or in a search syntax have none
+// here.
 func TestStoreTakesSignsAsTheyAre(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))

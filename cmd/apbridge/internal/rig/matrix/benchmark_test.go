@@ -20,8 +20,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestBenchmark: the built-in challenges give the same verdicts on able and unable agents of both kinds through the
-// bridge, in every mode of stepping.
+// TestBenchmark checks that the built-in challenges have the same verdicts for able and unable agents of both kinds
+// through the bridge, in every stepping mode.
 func TestBenchmark(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]struct {
@@ -50,7 +50,7 @@ func TestBenchmark(t *testing.T) {
 	}
 }
 
-// TestBenchmarkDirect: a step agent that is asked directly is judged as through the bridge.
+// TestBenchmarkDirect checks that a task/step agent has the same verdicts without a bridge.
 func TestBenchmarkDirect(t *testing.T) {
 	t.Parallel()
 	able := httptest.NewServer(stepSolver(adaptertest.Plain)(solved))
@@ -111,7 +111,7 @@ func play(t *testing.T, url string) report.Report {
 	})
 }
 
-// checkSeen: the tasks of the report are the bridge's, with their steps.
+// checkSeen checks that the tasks of the report are the bridge's, with their steps.
 func checkSeen(t *testing.T, b *rig.Bridge, r report.Report) {
 	t.Helper()
 	for _, each := range r.Results {
@@ -126,7 +126,7 @@ func checkSeen(t *testing.T, b *rig.Bridge, r report.Report) {
 	}
 }
 
-// solver is what an agent makes of a task and the files it is given.
+// solver returns an agent's result for a task and its files.
 type solver func(task string, files map[string]string) map[string]string
 
 func solved(task string, files map[string]string) map[string]string {
@@ -146,7 +146,7 @@ func solved(task string, files map[string]string) map[string]string {
 	return nil
 }
 
-// careless writes one word, whatever it is asked for.
+// careless writes one word for any task.
 func careless(string, map[string]string) map[string]string {
 	return map[string]string{"harbour.txt": "Harbour"}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestBusyThreadIsToldInTheClientsWords: a refusal names the field that its reader has for it, and none where its
-// reader has none.
+// TestBusyThreadIsToldInTheClientsWords checks that a refusal names the field that its client has for it, or none if
+// the client has none.
 func TestBusyThreadIsToldInTheClientsWords(t *testing.T) {
 	t.Parallel()
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 1)
@@ -40,7 +40,7 @@ func TestBusyThreadIsToldInTheClientsWords(t *testing.T) {
 	g.Open()
 }
 
-// toySaid is what a line of the toy says went wrong.
+// toySaid returns the error in a line of the toy.
 func toySaid(t *testing.T, a rig.Answer) (text string) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(strings.TrimPrefix(a.String(), "! ")), &text); err != nil {

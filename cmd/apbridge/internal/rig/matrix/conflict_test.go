@@ -25,14 +25,14 @@ var flavours = []flavour{
 
 func (f flavour) langGraph() bool { return f.name == "langgraph" }
 
-// conflict is a method and path, or a matter of several, that the Agent Protocol and LangGraph want differently, and a
-// check of what either gets.
+// conflict is a subject, with a method and path if it is about one route, on which the Agent Protocol and LangGraph
+// differ, and a check of the responses for each.
 type conflict struct {
 	name  string
 	check func(t *testing.T, b *rig.Bridge, f flavour)
 }
 
-// TestConflicts: one server for both, each row for each flavour and in front of agents of both kinds.
+// TestConflicts checks that one server serves both: each row runs for each flavour and with agents of both kinds.
 func TestConflicts(t *testing.T) {
 	t.Parallel()
 	for kind, peer := range rig.EitherKind() {
@@ -65,7 +65,7 @@ func runConflicts() []conflict {
 	}
 }
 
-// checkWaitShape: {run, values, messages}, or the bare values.
+// checkWaitShape expects {run, values, messages}, or the bare values.
 func checkWaitShape(t *testing.T, b *rig.Bridge, f flavour) {
 	got := b.Post("/runs/wait", `{`+f.agent+rig.SaysHi+`}`).OK()
 	members := keysOf(t, got.At(""))
@@ -83,7 +83,7 @@ func checkWaitShape(t *testing.T, b *rig.Bridge, f flavour) {
 	}
 }
 
-// checkRunShape: the union of both, pending in either.
+// checkRunShape expects the union of both, pending in either.
 func checkRunShape(t *testing.T, b *rig.Bridge, f flavour) {
 	got := b.Post("/runs", `{`+f.agent+`"after_seconds":600,`+rig.SaysHi+`}`).OK()
 	strategy := "reject"
@@ -108,7 +108,7 @@ func checkRunShape(t *testing.T, b *rig.Bridge, f flavour) {
 	}
 }
 
-// checkModesByFlavour: the Agent Protocol knows four modes.
+// checkModesByFlavour expects that the Agent Protocol has four modes.
 func checkModesByFlavour(t *testing.T, b *rig.Bridge, f flavour) {
 	for _, mode := range everyMode {
 		want := 200
@@ -123,7 +123,7 @@ func checkModesByFlavour(t *testing.T, b *rig.Bridge, f flavour) {
 	}
 }
 
-// checkJoinWithoutThread: without Last-Event-ID only what is yet to come.
+// checkJoinWithoutThread expects only future events without Last-Event-ID.
 func checkJoinWithoutThread(t *testing.T, b *rig.Bridge, f flavour) {
 	run := "/runs/" + b.Post("/runs", `{`+f.agent+`"on_completion":"keep",`+rig.SaysHi+`}`).OK().Text("run_id")
 	b.Get(run + "/join").OK()
@@ -136,7 +136,7 @@ func checkJoinWithoutThread(t *testing.T, b *rig.Bridge, f flavour) {
 	}
 }
 
-// checkProtocolRoutes: what LangGraph does not have is there for its runs, too.
+// checkProtocolRoutes expects that routes that LangGraph lacks also work for its runs.
 func checkProtocolRoutes(t *testing.T, b *rig.Bridge, f flavour) {
 	mark := mapping.NewID()
 	made := b.Post("/runs", `{`+f.agent+`"on_completion":"keep","metadata":{"mark":"`+mark+`"},`+rig.SaysHi+`}`).OK()
@@ -154,8 +154,8 @@ func checkProtocolRoutes(t *testing.T, b *rig.Bridge, f flavour) {
 	b.Get(run).Is(http.StatusNotFound)
 }
 
-// checkThreadRuns: an assistant may be missing, the shape is LangGraph's, but for the wait, which has a status at the
-// top as the README reads it.
+// checkThreadRuns expects that the assistant is optional and the shape is LangGraph's, except for the wait, which has a
+// status at the top as in the README.
 func checkThreadRuns(t *testing.T, b *rig.Bridge, f flavour) {
 	at := b.Thread()
 	run := at + "/runs/" + b.Post(at+"/runs", `{`+f.agent+rig.SaysHi+`}`).OK().Text("run_id")
@@ -168,7 +168,8 @@ func checkThreadRuns(t *testing.T, b *rig.Bridge, f flavour) {
 	}
 }
 
-// checkCancelStatus: under a thread 202, or 204 when it was waited for; 204 on the Agent Protocol's path. wait=0 is no.
+// checkCancelStatus expects 202 below a thread, or 204 if the request waited, and 204 on the Agent Protocol's path.
+// wait=0 means false.
 func checkCancelStatus(t *testing.T, b *rig.Bridge, f flavour) {
 	for query, want := range map[string]int{"": 202, "?wait=0": 202, "?wait=false": 202, "?wait=1": 204, "?wait=true": 204} {
 		made := b.Post("/runs", `{`+f.agent+`"after_seconds":600,"on_completion":"keep",`+rig.SaysHi+`}`).OK()
@@ -191,7 +192,7 @@ func checkValidation(t *testing.T, b *rig.Bridge, f flavour) {
 	}
 }
 
-// keysOf are an object's members, in order of their names.
+// keysOf returns an object's members, sorted by name.
 func keysOf(t *testing.T, v any) string {
 	t.Helper()
 	object, _ := v.(map[string]any)
@@ -210,8 +211,8 @@ func keysOf(t *testing.T, v any) string {
 	return strings.Join(names, " ")
 }
 
-// TestBusyAndRunningByFlavour: while a run is under way a second one is refused with 409 in every flavour, and the
-// Agent Protocol calls the first one pending, since it has no other word.
+// TestBusyAndRunningByFlavour checks that a second run on a busy thread is refused with 409 in every flavour, and that
+// the Agent Protocol calls the first one pending, since it has no other status.
 func TestBusyAndRunningByFlavour(t *testing.T) {
 	t.Parallel()
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 2)
@@ -249,8 +250,8 @@ func TestBusyAndRunningByFlavour(t *testing.T) {
 	b.Expect("/runs/"+id, "status", "success")
 }
 
-// TestFailureAndQuestionByFlavour: only __error__ or __interrupt__ for LangGraph's clients; a run with its error, or
-// with interrupts, for others.
+// TestFailureAndQuestionByFlavour expects only __error__ or __interrupt__ for LangGraph's clients, and a run with its
+// error, or with interrupts, for others.
 func TestFailureAndQuestionByFlavour(t *testing.T) {
 	t.Parallel()
 	for _, f := range flavours {
@@ -274,7 +275,8 @@ func TestFailureAndQuestionByFlavour(t *testing.T) {
 	}
 }
 
-// TestMissingAgent: without a default one, an agent must be named; of several the default one is meant.
+// TestMissingAgent checks that an agent must be named if there is no default one, and that otherwise the default one is
+// used.
 func TestMissingAgent(t *testing.T) {
 	t.Parallel()
 	agents := map[string]config.Agent{

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// threadConflicts are those of threads, their states, the store and the views of agents; TestConflicts takes them.
+// threadConflicts are those of threads, their states, the store and the views of agents. TestConflicts runs them.
 func threadConflicts() []conflict {
 	return []conflict{
 		{"POST /threads", checkEmptyBodies},
@@ -37,7 +37,7 @@ func checkEmptyBodies(t *testing.T, b *rig.Bridge, _ flavour) {
 	}
 }
 
-// checkPatchUnion: what is named is changed, by either flavour's names.
+// checkPatchUnion expects that the named members change, by either flavour's names.
 func checkPatchUnion(t *testing.T, b *rig.Bridge, _ flavour) {
 	at := b.Thread()
 	b.Do("PATCH", at, `{"metadata":{"a":1},"ttl":{"ttl":60,"strategy":"delete"}}`).OK()
@@ -67,7 +67,7 @@ func checkPatchUnion(t *testing.T, b *rig.Bridge, _ flavour) {
 	b.Do("PATCH", at, `{}`).OK()
 }
 
-// checkMessagesTwice: with roles at the top, with types in the values.
+// checkMessagesTwice expects roles in the messages at the top, and types in those of the values.
 func checkMessagesTwice(t *testing.T, b *rig.Bridge, f flavour) {
 	at := b.Thread()
 	if empty := b.Get(at).OK(); string(jsonOf(t, empty.At("values"))) != "{}" || empty.At("messages") != nil {
@@ -95,7 +95,7 @@ func jsonOf(t *testing.T, v any) []byte {
 	return raw
 }
 
-// checkHistories: one shape, checkpoints named by UUIDs, before is one.
+// checkHistories expects one shape, with UUIDs of checkpoints; before is one.
 func checkHistories(t *testing.T, b *rig.Bridge, f flavour) {
 	at := b.Thread()
 	b.Post(at+"/runs/wait", `{`+f.agent+rig.SaysHi+`}`).OK()
@@ -129,7 +129,7 @@ func checkCopyOfNothing(t *testing.T, b *rig.Bridge, _ flavour) {
 	}
 }
 
-// checkNamespaceSpelling: labels repeated, or in one parameter with dots; so a label has none.
+// checkNamespaceSpelling expects repeated labels, or one parameter with dots, so labels have no dots.
 func checkNamespaceSpelling(t *testing.T, b *rig.Bridge, _ flavour) {
 	top := "s" + mapping.NewID()
 	b.Do("PUT", "/store/items", `{"namespace":["`+top+`","a"],"key":"k","value":{"n":1}}`).Is(http.StatusNoContent)
@@ -141,7 +141,7 @@ func checkNamespaceSpelling(t *testing.T, b *rig.Bridge, _ flavour) {
 	b.Get("/store/items?key=k&namespace=" + top + "&namespace=b").Is(http.StatusNotFound)
 }
 
-// checkNamespaceLists: SDKs always send limit and offset, and read an object.
+// checkNamespaceLists uses that SDKs always send limit and offset, and read an object.
 func checkNamespaceLists(t *testing.T, b *rig.Bridge, _ flavour) {
 	top := "n" + mapping.NewID()
 	b.Do("PUT", "/store/items", `{"namespace":["`+top+`","a"],"key":"k","value":{}}`).Is(http.StatusNoContent)
@@ -176,7 +176,7 @@ func checkPrefixMayBeMissing(t *testing.T, b *rig.Bridge, _ flavour) {
 	}
 }
 
-// checkTwoViews: one table of agents; either id finds an agent in both.
+// checkTwoViews expects one list of agents, in which either id finds an agent.
 func checkTwoViews(t *testing.T, b *rig.Bridge, _ flavour) {
 	uuid := mapping.AssistantID("agent")
 	for _, id := range []string{"agent", uuid} {
@@ -195,7 +195,7 @@ func checkTwoViews(t *testing.T, b *rig.Bridge, _ flavour) {
 	}
 }
 
-// checkErrorBodies: {code, message, detail} in JSON, whatever was wrong.
+// checkErrorBodies expects {code, message, detail} in JSON for every error.
 func checkErrorBodies(t *testing.T, b *rig.Bridge, f flavour) {
 	for _, c := range []struct {
 		method, path, body string

@@ -22,14 +22,15 @@ import (
 
 func withToy() adapter.Dialects { return append(bridge.Dialects(), toy.Dialect()) }
 
-// inFrontSpeaking starts a bridge of the dialects in front of one agent, which is asked what it speaks.
+// inFrontSpeaking starts a bridge with these dialects for one agent, whose dialect is detected.
 func inFrontSpeaking(t *testing.T, dialects adapter.Dialects, peer adaptertest.Peer) *rig.Bridge {
 	t.Helper()
 	agents := map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, peer).URL)}
 	return rig.StartSpeaking(t, rig.ConfigFor(t, agents), dialects)
 }
 
-// TestFurtherDialectIsKnownEverywhere: what guards, pages, service and loss table say of the toy comes from its folder.
+// TestFurtherDialectIsKnownEverywhere checks that guards, pages, service and loss table have the toy's data from its
+// folder.
 func TestFurtherDialectIsKnownEverywhere(t *testing.T) {
 	t.Parallel()
 	b := inFrontSpeaking(t, withToy(), &toy.Agent{Says: []string{"one"}, Ends: "! \"out of order\"\n"})
@@ -66,8 +67,8 @@ func TestPublicPathsWithAVariable(t *testing.T) {
 	b.Do("POST", "/toys/agent/say", "hi", "X-Api-Key", key).Want(t, 200, "- \"one\"\n.\n")
 }
 
-// TestFurtherDialectHearsOfLosses: what the bridge finds lost is told to the toy's clients under the names of meanings,
-// as to others under those of their fields, whichever dialect the agent speaks.
+// TestFurtherDialectHearsOfLosses checks that the toy's clients receive losses found by the bridge under the names of
+// capabilities, as others do under those of their fields, whatever the agent's dialect.
 func TestFurtherDialectHearsOfLosses(t *testing.T) {
 	t.Parallel()
 	end := map[string]string{"taskstep": "memory.items;approximated, transcript;approximated", "toy": "memory.items;approximated"}
@@ -104,8 +105,8 @@ func TestFurtherDialectHearsOfLosses(t *testing.T) {
 	}
 }
 
-// TestAgentThatKeepsAConversation checks that an agent that exposes its history gets the new words of a conversation
-// only, and all of it again after a run of another agent.
+// TestAgentThatKeepsAConversation checks that an agent that exposes its history receives only the new messages of a
+// conversation, and all of it again after a run of another agent.
 func TestAgentThatKeepsAConversation(t *testing.T) {
 	t.Parallel()
 	agent := &toy.Agent{Says: []string{"one"}}
@@ -134,7 +135,7 @@ func TestAgentThatKeepsAConversation(t *testing.T) {
 	}
 }
 
-// TestFurtherDialectWritesItsWebhooks: a run of the toy tells its end in the toy's words.
+// TestFurtherDialectWritesItsWebhooks checks that the webhook of a run has the toy's format.
 func TestFurtherDialectWritesItsWebhooks(t *testing.T) {
 	t.Parallel()
 	told := make(chan string, 1)
@@ -157,8 +158,8 @@ func TestFurtherDialectWritesItsWebhooks(t *testing.T) {
 	}
 }
 
-// TestThreadsNamedByClients checks that the same name of a caller for an agent means the same thread, also for requests
-// at once.
+// TestThreadsNamedByClients checks that the same name of a caller for an agent means the same thread, also for
+// concurrent requests.
 func TestThreadsNamedByClients(t *testing.T) {
 	t.Parallel()
 	agents := map[string]config.Agent{}
@@ -190,8 +191,8 @@ func TestThreadsNamedByClients(t *testing.T) {
 	b.Do("POST", "/toys/agent/say", "hi", "Toy-Name", "x", "Toy-Talk", talk, "X-Api-Key", alice).Want(t, 422, "not by both")
 }
 
-// TestHooksOfATask checks that the hooks of a task are told their statuses in the toy's words, in order, and that one is
-// added, listed without its token and removed while the task waits.
+// TestHooksOfATask checks that the hooks of a task receive its statuses in the toy's format and in order, and that a
+// hook is added, listed without its token and removed while the task waits.
 func TestHooksOfATask(t *testing.T) {
 	t.Parallel()
 	told := make(chan string, 16)
@@ -233,7 +234,8 @@ func TestHooksOfATask(t *testing.T) {
 	}
 }
 
-// TestHookIsToldOfAQuestion checks that a hook that names only that status is told when the task asks, and nothing else.
+// TestHookIsToldOfAQuestion checks that a hook with only that status is notified when the task asks, and of nothing
+// else.
 func TestHookIsToldOfAQuestion(t *testing.T) {
 	t.Parallel()
 	told := make(chan string, 16)
@@ -261,7 +263,7 @@ func TestHookIsToldOfAQuestion(t *testing.T) {
 	}
 }
 
-// TestFurtherDialectAddsRows to the loss table, and changes none.
+// TestFurtherDialectAddsRows checks that the toy adds rows to the loss table and changes none.
 func TestFurtherDialectAddsRows(t *testing.T) {
 	t.Parallel()
 	var others []mapping.LossRow
@@ -293,7 +295,7 @@ func TestFurtherDialectAddsRows(t *testing.T) {
 	}
 }
 
-// What the routes of a further dialect do is in the log of the audit.
+// The audit log has the effects of a further dialect's routes.
 func TestFurtherDialectIsAudited(t *testing.T) {
 	t.Parallel()
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt("http://127.0.0.1:9")})
@@ -307,7 +309,7 @@ func TestFurtherDialectIsAudited(t *testing.T) {
 	}
 }
 
-// TestFurtherDialectHasAColumn: the inspector names no dialect.
+// TestFurtherDialectHasAColumn checks that the inspector, which names no dialect, has a column for it.
 func TestFurtherDialectHasAColumn(t *testing.T) {
 	t.Parallel()
 	b := inFrontSpeaking(t, withToy(), &toy.Agent{Says: []string{`"one"`}})
@@ -318,7 +320,7 @@ func TestFurtherDialectHasAColumn(t *testing.T) {
 	}
 }
 
-// TestRunsOfANamedTask checks that a face can add words to a task that has not ended: they wait for the task's run and
+// TestRunsOfANamedTask checks that a face can add words to a task that has not ended. They wait for the task's run and
 // belong to the task, or answer its question. Other tasks are refused.
 func TestRunsOfANamedTask(t *testing.T) {
 	t.Parallel()

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// storing starts a bridge whose store is that of its agent.
+// storing starts a bridge that uses its agent's store.
 func storing(t *testing.T, change ...func(*config.Config)) (*rig.Bridge, *adaptertest.ThreadAgent) {
 	t.Helper()
 	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
@@ -22,8 +22,8 @@ func storing(t *testing.T, change ...func(*config.Config)) (*rig.Bridge, *adapte
 	return rig.StartBridge(t, cfg), agent
 }
 
-// TestStoreOfTheAgent: what a client puts the agent's graph has, and what that has put a client finds. Without it the
-// two stores are apart.
+// TestStoreOfTheAgent checks that the agent's graph finds a client's items, and a client those of the graph. Without
+// the setting the two stores are separate.
 func TestStoreOfTheAgent(t *testing.T) {
 	t.Parallel()
 	for name, own := range map[string]bool{"the agent's": false, "the bridge's own": true} {
@@ -66,7 +66,7 @@ func TestStoreOfTheAgent(t *testing.T) {
 	}
 }
 
-// TestStoreOfTheAgentIsReachedAsTheBridgesOwn: by keys with their namespaces and rights, and with the agent.
+// TestStoreOfTheAgentIsReachedAsTheBridgesOwn checks keys with namespaces and rights, and keys limited to agents.
 func TestStoreOfTheAgentIsReachedAsTheBridgesOwn(t *testing.T) {
 	t.Parallel()
 	b, agent := storing(t, func(c *config.Config) {
@@ -89,7 +89,7 @@ func TestStoreOfTheAgentIsReachedAsTheBridgesOwn(t *testing.T) {
 	}
 	for who, want := range map[string]struct {
 		read, write, bob int // statuses
-		found, named     int // how many; -1: refused
+		found, named     int // number of items; -1: refused
 		below            int
 	}{
 		"all":    {200, 204, 200, 3, 3, 2},
@@ -135,8 +135,8 @@ func TestStoreOfTheAgentIsReachedAsTheBridgesOwn(t *testing.T) {
 	}
 }
 
-// TestStoreOfAnAgentThatHasNone: an agent that turns out to speak tasks and steps is refused by name, and so is one
-// that is away.
+// TestStoreOfAnAgentThatHasNone checks that an agent that turns out to use tasks and steps is refused by name, and an
+// unavailable one, too.
 func TestStoreOfAnAgentThatHasNone(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]struct {

@@ -22,7 +22,7 @@ const (
 	opsKey   = "ops---0123456789abcdef"
 )
 
-// bounded is a bridge with two keys, one of which may use only so much.
+// bounded is a bridge with two keys, one of which has limits.
 func bounded(t *testing.T, most config.Allowance, change ...func(*config.Config)) *rig.Bridge {
 	t.Helper()
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL)})
@@ -35,14 +35,14 @@ func bounded(t *testing.T, most config.Allowance, change ...func(*config.Config)
 
 func forKey(*config.Config) {}
 
-// forEach has the allowance be of each tenant.
+// forEach makes the allowance apply to each tenant.
 func forEach(c *config.Config) {
 	c.Limits.Tenant = c.Auth.Keys[0].Limits
 	c.Limits.Tenants = map[string]config.Allowance{"": {}, "other": {Requests: "1/d"}}
 	c.Auth.Keys[0].Limits = config.Allowance{}
 }
 
-// forTenant has the allowance be of the tenant in place of the key.
+// forTenant makes the allowance apply to the tenant instead of the key.
 func forTenant(c *config.Config) {
 	c.Limits.Tenant = config.Allowance{Requests: "50/d"} // of others
 	c.Limits.Tenants = map[string]config.Allowance{"acme": c.Auth.Keys[0].Limits}
@@ -60,7 +60,7 @@ func TestAllowances(t *testing.T) {
 		most config.Allowance
 		ask  func(b *rig.Bridge, i int) rig.Answer
 		fine int
-		heal bool // time does it
+		heal bool // time helps
 	}{
 		"requests": {config.Allowance{Requests: "3/h"}, func(b *rig.Bridge, _ int) rig.Answer { return as(b, "GET", "/info", "") }, 3, true},
 		"runs":     {config.Allowance{Runs: "2/d"}, func(b *rig.Bridge, _ int) rig.Answer { return as(b, "POST", "/runs/wait", `{"input":"hi"}`) }, 2, true},
@@ -271,7 +271,7 @@ func TestOpenStreams(t *testing.T) {
 	rig.Eventually(t, "room for a stream", func() bool { return as(b, "POST", "/runs/stream", `{"input":"hi"}`).Status == 200 })
 }
 
-// A command over a WebSocket counts as a request, and its bytes as an upload.
+// A command over a WebSocket counts as a request, and its bytes count as an upload.
 func TestCommandsOverASocketCountAsRequests(t *testing.T) {
 	t.Parallel()
 	long := `{"id":1,"method":"state.get","params":{"x":"` + strings.Repeat("x", 4000) + `"}}`

@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// streaming is an agent with streams of its own, which end when their readers leave.
+// streaming is an agent with its own streams, which end when their readers leave.
 func streaming(asked chan<- string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if asked != nil {
@@ -34,7 +34,7 @@ func streaming(asked chan<- string) http.Handler {
 	})
 }
 
-// through has the way to the agent open.
+// through enables passthrough to the agent.
 func through(at http.Handler) func(t *testing.T) func(*config.Config) {
 	return func(t *testing.T) func(*config.Config) {
 		url := adaptertest.Serve(t, at).URL
@@ -106,7 +106,8 @@ func TestLongUploads(t *testing.T) {
 		t.Errorf("%d bytes are there", len(got.Text("value.text")))
 	}
 	slow := bounded(t, config.Allowance{Upload: "256KiB/h"}, through(streaming(nil))(t))
-	// So much that the server reads the rest of a refused body: else the client may be cut before it reads the answer.
+	// This is so much that the server reads the rest of a refused body. Otherwise the client may be cut off before it
+	// reads the response.
 	for n, path := range []string{way + "/plain", "/threads"} {
 		got := as(slow, "POST", path, `{"metadata":{"text":"`+strings.Repeat("x", []int{300, 100}[n]<<10)+`"}}`)
 		if got.Status != 429 || !rig.Says(string(got.Body), "limit_upload", "auth.keys[].limits.upload") || got.Header.Get("Retry-After") == "" {

@@ -13,7 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAuditOfAnswers: an answer to a question, and a cancel, are told from what is made, in either dialect.
+// TestAuditOfAnswers checks that the verbs for answers and cancellations differ from that for created runs, in either
+// dialect.
 func TestAuditOfAnswers(t *testing.T) {
 	t.Parallel()
 	before := func(agent http.Handler) (*rig.Bridge, func() []auditLine) {
@@ -49,8 +50,8 @@ func TestAuditOfAnswers(t *testing.T) {
 	}
 }
 
-// TestAuditOfTheWayThrough: what goes straight to an agent leaves a line by its method, without the path, the query and
-// the body, which are the agent's.
+// TestAuditOfTheWayThrough checks that a passthrough request is logged with its method, without the path, the query and
+// the body, which belong to the agent.
 func TestAuditOfTheWayThrough(t *testing.T) {
 	t.Parallel()
 	b, lines := audited(t, through(streaming(nil))(t))
@@ -78,8 +79,8 @@ func TestAuditOfTheWayThrough(t *testing.T) {
 	}
 }
 
-// TestAuditOfRefusedRequests: a caller that is refused for the key or for a limit leaves a line that says why, with
-// nothing of what was shown; a hundred wrong keys leave no hundred lines.
+// TestAuditOfRefusedRequests checks that a caller refused because of its key or a limit is logged with the reason but
+// without the credentials, and that a hundred wrong keys do not cause a hundred lines.
 func TestAuditOfRefusedRequests(t *testing.T) {
 	t.Parallel()
 	b, lines := audited(t, func(c *config.Config) {
@@ -124,7 +125,8 @@ func TestAuditOfRefusedRequests(t *testing.T) {
 	}
 }
 
-// TestAuditOfWhatWasMadeBefore: a request that an idempotency key repeats names what the first one made.
+// TestAuditOfWhatWasMadeBefore checks that a request repeated with an idempotency key names the object of the first
+// one.
 func TestAuditOfWhatWasMadeBefore(t *testing.T) {
 	t.Parallel()
 	b, lines := audited(t)

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// auditLine is what tests look at of a line.
+// auditLine has the checked members of a line.
 type auditLine struct {
 	Operation, Kind, Outcome, Key, Tenant, From, Route, Method, Code string
 	RequestID                                                        string `json:"request_id"`
@@ -27,7 +27,7 @@ type auditLine struct {
 	Objects                                                          []struct{ Kind, ID string }
 }
 
-// audited is a bridge with an audit log, and what reads that.
+// audited is a bridge with an audit log and a reader of it.
 func audited(t *testing.T, change ...func(*config.Config)) (b *rig.Bridge, lines func() []auditLine) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "audit.log")
@@ -60,8 +60,8 @@ func readAudit(t *testing.T, pattern string) (list []auditLine) {
 	return list
 }
 
-// TestAuditOfEachRoute: each route of each dialect, asked with ids of nothing, leaves exactly one line, which says what
-// the route does. A route whose effect its dialect does not say fails here.
+// TestAuditOfEachRoute checks that each route of each dialect, requested with unknown ids, logs exactly one line with
+// the route's effect. A route whose effect its dialect does not define fails here.
 func TestAuditOfEachRoute(t *testing.T) {
 	t.Parallel()
 	b, lines := audited(t)
@@ -78,7 +78,7 @@ func TestAuditOfEachRoute(t *testing.T) {
 		}
 		id := fmt.Sprintf("route-%d", i)
 		got := b.Do(m.Method, path, "{}", "X-Api-Key", boundKey, "X-Request-Id", id)
-		if m.Path != "/ok" && !rig.Says(string(got.Body), "Not supported here") { // a probe, and what is refused by name
+		if m.Path != "/ok" && !rig.Says(string(got.Body), "Not supported here") { // a probe, and routes that are refused by name
 			asked[id] = m.Method + " " + m.Path
 		}
 	}
@@ -102,8 +102,8 @@ func TestAuditOfEachRoute(t *testing.T) {
 	}
 }
 
-// TestAuditOfTheInspector: what people do in the inspector leaves a line with their key, and a refused form one that
-// says so; where the pages and their files are read, only the pages count.
+// TestAuditOfTheInspector checks that actions in the inspector are logged with the person's key, and refused forms as
+// such. Reads of pages are logged, but not those of their files.
 func TestAuditOfTheInspector(t *testing.T) {
 	t.Parallel()
 	b, lines := audited(t)
@@ -127,8 +127,8 @@ func TestAuditOfTheInspector(t *testing.T) {
 	}
 }
 
-// TestAuditNamesWhatWasDone: lines have the ids of what was made, and answers are told from runs; what a client makes
-// up stays one line of JSON.
+// TestAuditNamesWhatWasDone checks that lines have the ids of created objects and different verbs for answers and runs,
+// and that clients cannot break the JSON of a line.
 func TestAuditNamesWhatWasDone(t *testing.T) {
 	t.Parallel()
 	b, lines := audited(t)
@@ -172,7 +172,7 @@ func TestAuditNamesWhatWasDone(t *testing.T) {
 	}
 }
 
-// TestAuditWithoutReads: what only reads leaves no line where reads is false.
+// TestAuditWithoutReads checks that reads are not logged if reads is false.
 func TestAuditWithoutReads(t *testing.T) {
 	t.Parallel()
 	b, lines := audited(t, func(c *config.Config) { c.Audit.Reads = false })
@@ -185,8 +185,8 @@ func TestAuditWithoutReads(t *testing.T) {
 	}
 }
 
-// TestAuditRotates: a file that is full gives way to the next while many write, and no line is lost; no more files stay
-// than are to be kept.
+// TestAuditRotates checks that a full file is replaced while many write, that no line is lost, and that only the
+// configured number of files remains.
 func TestAuditRotates(t *testing.T) {
 	t.Parallel()
 	for keep, all := range map[int]bool{0: true, 1: false} {
@@ -209,7 +209,7 @@ func TestAuditRotates(t *testing.T) {
 	}
 }
 
-// TestAuditOfTheBackground: what the bridge does by itself leaves lines, too, for whom it was done.
+// TestAuditOfTheBackground checks that background work is logged, too, with the principal for whom it was done.
 func TestAuditOfTheBackground(t *testing.T) {
 	t.Parallel()
 	hook := adaptertest.NewStepAgent(adaptertest.Plain)
@@ -229,7 +229,7 @@ func TestAuditOfTheBackground(t *testing.T) {
 	}
 }
 
-// TestAuditOfCommands: each command of a WebSocket leaves a line of its own, besides that of the socket.
+// TestAuditOfCommands checks that each command of a WebSocket has its own line, in addition to that of the WebSocket.
 func TestAuditOfCommands(t *testing.T) {
 	t.Parallel()
 	b, lines := audited(t)

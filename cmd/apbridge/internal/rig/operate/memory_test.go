@@ -16,7 +16,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// confined has both keys in one tenant, of whose store the second may use a part.
+// confined puts both keys into one tenant. The second may only use a part of the store.
 var confined = strings.Replace(rig.TwoKeys, "tenant: other$ONLY", "tenant: acme, namespaces: [users/b]", 1)
 
 // keeper is a bridge with items.
@@ -28,22 +28,22 @@ func (k keeper) item(namespace, key, value string) {
 	k.Do("PUT", "/store/items", `{"namespace":`+string(labels)+`,"key":"`+key+`","value":`+value+`}`).Want(k.T, 204)
 }
 
-// remembering is a bridge in front of a task/step agent, "a", with settings of memory.
+// remembering is a bridge with a task/step agent, "a", and settings of memory.
 func remembering(t *testing.T, memory string) (keeper, *adaptertest.StepAgent) {
 	t.Helper()
 	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"Done"`, Last: true}}}
 	return keeper{rig.Configured(t, "agents: {a: {url: $A, memory: {"+memory+"}}}", map[string]http.Handler{"a": agent})}, agent
 }
 
-// writer is a task/step agent that remembers something of a user with each task.
+// writer is a task/step agent that stores an item about a user with each task.
 func writer(namespace, value string) *adaptertest.StepAgent {
 	return &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{
 		{Output: `"noted"`, Additional: `{"memory":[{"namespace":` + namespace + `,"key":"k","value":` + value + `}]}`, Last: true},
 	}}
 }
 
-// TestAgentsShareMemory: what one agent writes of a user, agents of either kind are told on other threads, in other
-// tasks, and of no other user.
+// TestAgentsShareMemory checks that agents of either kind receive another agent's items about the user, on other
+// threads and in other tasks, and none about other users.
 func TestAgentsShareMemory(t *testing.T) {
 	t.Parallel()
 	first, second, graph := writer(`["users","ada"]`, `{"likes":"green tea"}`), adaptertest.NewStepAgent(adaptertest.Plain), rig.NewMemoryGraph()
@@ -91,8 +91,8 @@ agents:
 	}
 }
 
-// What a client sends under the names by which the bridge tells agents of the store does not reach an agent, whether
-// the bridge has something to tell or not, and the answer says so.
+// A client's members with the names that the bridge uses for the store do not reach an agent, whether or not the bridge
+// sends such members, and the response reports that.
 func TestClientsDoNotSpeakForTheBridge(t *testing.T) {
 	t.Parallel()
 	step, graph := adaptertest.NewStepAgent(adaptertest.Plain), rig.NewMemoryGraph()
@@ -150,7 +150,7 @@ agents:
 	}
 }
 
-// The client of a task names its user in additional_input.configurable, for all runs of the task, or its key does.
+// The user is named by the task's client in additional_input.configurable, for all runs of the task, or by its key.
 func TestTasksNameTheirUser(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ template, additional, key string }{
@@ -197,7 +197,7 @@ func TestTasksNameTheirUser(t *testing.T) {
 	}
 }
 
-// An agent writes in its namespaces alone, all that a step asks for or nothing.
+// An agent writes only in its namespaces, and either all items of a step or none.
 func TestAgentsWriteInTheirNamespaces(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -231,7 +231,7 @@ func TestAgentsWriteInTheirNamespaces(t *testing.T) {
 	}
 }
 
-// A key's runs tell an agent nothing of namespaces that the key may not use.
+// A key's runs give an agent no items of namespaces that the key may not use.
 func TestAgentsRememberWithinTheKey(t *testing.T) {
 	t.Parallel()
 	agent := writer(`["users","a"]`, `{"likes":"coffee"}`)
@@ -252,7 +252,7 @@ func TestAgentsRememberWithinTheKey(t *testing.T) {
 	r.Do("GET", "/store/items?namespace=users.a&key=k", "", "X-Api-Key", rig.KeyA).Want(t, 200, "coffee")
 }
 
-// caller is an agent that uses the store with the token it was given, while it works.
+// caller is an agent that uses the store with its token while it works.
 type caller struct {
 	http.Handler
 	t     *testing.T
@@ -261,7 +261,7 @@ type caller struct {
 		URL, Token string
 		Namespaces [][]string
 	}
-	said []string // what the store answered
+	said []string // responses of the store
 }
 
 func (c *caller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -301,8 +301,8 @@ func (c *caller) ask(method, path, body string) string {
 	return fmt.Sprint(res.StatusCode, " ", string(text))
 }
 
-// TestAgentsUseTheStoreWhileTheyRun: an agent of either kind, called for a client of either face, reads and writes in
-// its namespaces by its token, and nothing else; when the run has ended the token is good no more.
+// TestAgentsUseTheStoreWhileTheyRun checks that an agent of either kind, called for a client of either face, reads and
+// writes only in its namespaces with its token, and that the token is invalid once the run has ended.
 func TestAgentsUseTheStoreWhileTheyRun(t *testing.T) {
 	t.Parallel()
 	faces := map[string]func(r *rig.Bridge){
@@ -359,8 +359,8 @@ func (c *caller) check(t *testing.T) {
 	}
 }
 
-// TestTokensOutliveTheProcess: a token is good while the run is at work, whichever process has it, reads alone where
-// memory.allow_writes is off, and ends with the run that is cancelled.
+// TestTokensOutliveTheProcess checks that a token is valid while the run is active, whichever process executes it, that
+// it only reads if memory.allow_writes is off, and that it ends with a cancelled run.
 func TestTokensOutliveTheProcess(t *testing.T) {
 	t.Parallel()
 	frames := []string{`metadata {"run_id":"{{run}}","attempt":1}`}
@@ -389,7 +389,7 @@ agents: {a: {url: $A, dialect: threadrun, assistant: agent, memory: {namespaces:
 	}
 }
 
-// echo is an agent that shows its configuration in what it says, as LangGraph's servers do in frames of debug.
+// echo is an agent that shows its configuration in its output, as LangGraph's servers do in debug frames.
 func echo(body []byte) adaptertest.ThreadPlay {
 	var run struct{ Config json.RawMessage }
 	_ = json.Unmarshal(body, &run)
@@ -401,7 +401,7 @@ func echo(body []byte) adaptertest.ThreadPlay {
 	}
 }
 
-// TestTokensAreNotShown: what an agent says of its token reaches no client.
+// TestTokensAreNotShown checks that no client sees a token in an agent's output.
 func TestTokensAreNotShown(t *testing.T) {
 	t.Parallel()
 	c := &reader{Handler: &adaptertest.ThreadAgent{Choose: echo}}
@@ -415,7 +415,7 @@ func TestTokensAreNotShown(t *testing.T) {
 	wantNoTokenLogged(t, r)
 }
 
-// wantNoTokenLogged looks at all that was logged, at any level.
+// wantNoTokenLogged checks the log at all levels.
 func wantNoTokenLogged(t *testing.T, r *rig.Bridge) {
 	t.Helper()
 	logged := 0
@@ -430,7 +430,7 @@ func wantNoTokenLogged(t *testing.T, r *rig.Bridge) {
 	}
 }
 
-// shower is an agent that says its token where the agent behind it says TOKEN.
+// shower is an agent that replaces TOKEN in another agent's output by its token.
 type shower struct{ reader }
 
 func (c *shower) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -446,7 +446,7 @@ func (c *shower) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, body)
 }
 
-// TestTokensAreNotShownInSteps: nor what a task/step agent says of it, in steps and in failures.
+// TestTokensAreNotShownInSteps checks the same for steps and failures of a task/step agent.
 func TestTokensAreNotShownInSteps(t *testing.T) {
 	t.Parallel()
 	script := []adaptertest.ScriptStep{{Output: `"I was given TOKEN"`, Additional: `{"given":"TOKEN"}`}, {Output: `{"given":"TOKEN"}`, Last: true}}
@@ -483,8 +483,8 @@ func TestTokensAreNotShownInSteps(t *testing.T) {
 	}
 }
 
-// TestTokensAreOfTheirTenant: with keys, a token opens the tenant's store of the key that made the run, and of it what
-// that key may use.
+// TestTokensAreOfTheirTenant checks that a token gives access to the store of the tenant whose key created the run,
+// within that key's limits.
 func TestTokensAreOfTheirTenant(t *testing.T) {
 	t.Parallel()
 	frames := []string{`metadata {"run_id":"{{run}}","attempt":1}`}
@@ -507,7 +507,7 @@ func TestTokensAreOfTheirTenant(t *testing.T) {
 	r.Do("POST", "/store/items/search", `{}`, "X-Api-Key", forged).Want(t, 401)
 }
 
-// reader is an agent that keeps the token it was given.
+// reader is an agent that records its token.
 type reader struct {
 	http.Handler
 	mu   sync.Mutex

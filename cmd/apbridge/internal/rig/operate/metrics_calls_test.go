@@ -28,7 +28,7 @@ func (c *counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 const callCount = "apbridge_upstream_call_duration_seconds_count"
 
-// calls are the numbers of an operation's calls by outcome, and in all.
+// calls are the numbers of an operation's calls by outcome, and in total.
 func calls(b *rig.Bridge, operation string) (outcomes map[string]int, all int) {
 	b.T.Helper()
 	outcomes = map[string]int{}
@@ -53,7 +53,7 @@ func expectCalls(b *rig.Bridge, operation, outcome string, want int) {
 	}
 }
 
-// TestMetricsCountEveryCall: each call of an agent is counted once, by its operation and outcome.
+// TestMetricsCountEveryCall checks that each call of an agent is counted once, by its operation and outcome.
 func TestMetricsCountEveryCall(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -79,8 +79,8 @@ func TestMetricsCountEveryCall(t *testing.T) {
 	}
 }
 
-// TestMetricsCountFailedCalls: a call that failed is counted by the class of its failure, and a call that was tried
-// again is counted again.
+// TestMetricsCountFailedCalls checks that a failed call is counted by the class of its failure, and that a retried call
+// is counted again.
 func TestMetricsCountFailedCalls(t *testing.T) {
 	t.Parallel()
 	failing := func(agent http.Handler, watches func(*http.Request) bool, times int64, fail http.HandlerFunc) http.Handler {

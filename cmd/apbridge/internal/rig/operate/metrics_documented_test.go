@@ -19,16 +19,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// shownMetric is what a scrape tells of a metric beside its value.
+// shownMetric is a metric of a scrape without its values.
 type shownMetric struct {
 	kind   string
 	labels []string
 }
 
-// everyMetric is what a bridge shows that has done something of everything.
+// everyMetric returns the metrics of a bridge that has done each kind of work.
 func everyMetric(t *testing.T) map[string]shownMetric {
 	t.Helper()
-	storetest.File(t) // a part of the metrics is about SQLite
+	storetest.File(t) // some of the metrics are about SQLite
 	b := rig.InFront(t, rig.FaultyStep(adaptertest.Plain, adaptertest.BadJSON)())
 	b.Post("/runs/wait", rig.OneRun).OK()
 	b.Get("/threads/00000000-0000-0000-0000-000000000000").Is(404)
@@ -63,7 +63,7 @@ func shownMetrics(text string) map[string]shownMetric {
 	return shown
 }
 
-// familyOf is the metric that a sample is of: those of a histogram have names of their own.
+// familyOf returns the metric of a sample. Samples of a histogram have different names.
 func familyOf(sample string, shown map[string]shownMetric) string {
 	for _, suffix := range []string{"_bucket", "_sum", "_count"} {
 		if base, ok := strings.CutSuffix(sample, suffix); ok && shown[base].kind == "histogram" {
@@ -73,7 +73,8 @@ func familyOf(sample string, shown map[string]shownMetric) string {
 	return sample
 }
 
-// TestMetricsAreDocumented: docs/metrics.md lists what a bridge shows, with types and labels, and nothing else.
+// TestMetricsAreDocumented checks that docs/metrics.md lists the bridge's metrics with types and labels, and nothing
+// else.
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(filepath.Join(rig.Root(t), "docs", "metrics.md"))
@@ -96,7 +97,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 }
 
-// dashboard is what is looked at of a dashboard of Grafana's.
+// dashboard has the checked parts of a Grafana dashboard.
 type dashboard struct {
 	UID, Title string
 	Templating struct {
@@ -120,7 +121,7 @@ func observability(t *testing.T, file string) []byte {
 	return raw
 }
 
-// dashboardExprs are the expressions of the dashboard, by panel and target.
+// dashboardExprs returns the expressions of the dashboard, by panel and target.
 func dashboardExprs(t *testing.T) map[string]string {
 	t.Helper()
 	var d dashboard
@@ -158,7 +159,7 @@ func dashboardExprs(t *testing.T) map[string]string {
 	return exprs
 }
 
-// alertRules is a file of Prometheus' rules; members that are not here do not belong into ours.
+// alertRules is a file of Prometheus' rules. Ours must not have other members.
 type alertRules struct {
 	Groups []struct {
 		Name  string `yaml:"name"`
@@ -172,7 +173,7 @@ type alertRules struct {
 	} `yaml:"groups"`
 }
 
-// alertExprs are the expressions of the alerts, by name.
+// alertExprs returns the expressions of the alerts, by name.
 func alertExprs(t *testing.T) map[string]string {
 	t.Helper()
 	var rules alertRules
@@ -203,8 +204,8 @@ var (
 	quoted      = regexp.MustCompile(`"[^"]*"`)
 )
 
-// TestDashboardAndAlertsUseWhatIsShown: each metric in the dashboard and the alerts is one that a bridge shows, and
-// each label one that it has, or that Prometheus adds.
+// TestDashboardAndAlertsUseWhatIsShown checks that the bridge has each metric in the dashboard and the alerts, and that
+// each label is the metric's or added by Prometheus.
 func TestDashboardAndAlertsUseWhatIsShown(t *testing.T) {
 	t.Parallel()
 	shown := everyMetric(t)
@@ -231,7 +232,7 @@ func TestDashboardAndAlertsUseWhatIsShown(t *testing.T) {
 			}
 		}
 	}
-	// What an operator pages on is in a picture or an alert.
+	// Metrics that operators are paged for are in a panel or an alert.
 	for name := range shown {
 		if strings.HasPrefix(name, "apbridge_") && !used[name] && !slices.Contains([]string{"apbridge_runs_started_total", "apbridge_request_duration_seconds"}, name) {
 			t.Errorf("%s is in no panel and no alert", name)
@@ -249,8 +250,8 @@ func usedLabels(expr string) (labels []string) {
 	return labels
 }
 
-// TestPromtoolTakesTheExamples: Prometheus' own tool takes configuration, alerts and the expressions of the dashboard,
-// and the alerts go off as their tests say.
+// TestPromtoolTakesTheExamples checks configuration, alerts and the expressions of the dashboard with Prometheus' own
+// tool, and runs the tests of the alerts.
 func TestPromtoolTakesTheExamples(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("promtool"); err != nil {
@@ -283,7 +284,7 @@ func TestPromtoolTakesTheExamples(t *testing.T) {
 	}
 }
 
-// TestPromtoolLikesTheNames: names, types and help are as Prometheus' conventions have them.
+// TestPromtoolLikesTheNames checks names, types and help against Prometheus' conventions.
 func TestPromtoolLikesTheNames(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("promtool"); err != nil {

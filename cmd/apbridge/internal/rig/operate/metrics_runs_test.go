@@ -14,7 +14,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// expectMetric waits until /metrics has the lines; what a request counts may follow its answer.
+// expectMetric waits until /metrics has the lines, because a request may be counted after its response.
 func expectMetric(b *rig.Bridge, lines ...string) {
 	b.T.Helper()
 	rig.Eventually(b.T, strings.Join(lines, ", ")+" in the metrics", func() bool {
@@ -23,8 +23,8 @@ func expectMetric(b *rig.Bridge, lines ...string) {
 	})
 }
 
-// TestMetricsTellHowRunsWent: in front of either kind of agent each step is timed and each event is counted, and how a
-// run waited and ended.
+// TestMetricsTellHowRunsWent checks that each step is timed and each event counted for either kind of agent, and also
+// how a run waited and ended.
 func TestMetricsTellHowRunsWent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -53,8 +53,8 @@ func TestMetricsTellHowRunsWent(t *testing.T) {
 	}
 }
 
-// TestMetricsTellWhyThingsFailed: a failed run is counted by its code, and so is a refused request, whether a face or a
-// guard in front of it has refused it.
+// TestMetricsTellWhyThingsFailed checks that a failed run is counted by its code, and so is a request refused by a face
+// or by a guard.
 func TestMetricsTellWhyThingsFailed(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, rig.FaultyStep(adaptertest.Plain, adaptertest.BadJSON)())
@@ -70,8 +70,8 @@ func TestMetricsTellWhyThingsFailed(t *testing.T) {
 	)
 }
 
-// TestMetricsCountOpenStreams: a stream and a WebSocket are counted as long as they are open, and how late their events
-// are.
+// TestMetricsCountOpenStreams checks that a stream and a WebSocket are counted as long as they are open, and that the
+// delay of their events is measured.
 func TestMetricsCountOpenStreams(t *testing.T) {
 	t.Parallel()
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 1)

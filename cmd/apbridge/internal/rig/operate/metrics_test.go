@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestMetricsCountTheQueue: a run that waits for a slot, for its thread or for its time is in the queue; a run that is
-// under way or has ended is not.
+// TestMetricsCountTheQueue checks that a run waiting for a slot, for its thread or for its time is in the queue, and
+// that an active or ended one is not.
 func TestMetricsCountTheQueue(t *testing.T) {
 	t.Parallel()
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 1)

@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// accessProofs are about callers, as guardProofs are.
+// accessProofs are about callers, like guardProofs.
 var accessProofs = map[string]func(*testing.T){
 	"auth.keys[].keys":               rig.ProvenBy("proxy/auth", "TestKeysAreChangedWithoutABreak"),
 	"auth.keys[].expires":            rig.ProvenBy("proxy/auth", "TestKeysExpire"),
@@ -43,7 +43,7 @@ var accessProofs = map[string]func(*testing.T){
 	"auth.certificates[].namespaces": rig.ProvenBy("proxy", "TestCertificates"),
 }
 
-// guardProofs are about callers, each with a bridge of its own.
+// guardProofs are about callers, each with a separate bridge.
 var guardProofs = map[string]func(*testing.T){
 	"auth.keys[].id": func(t *testing.T) {
 		r := rig.Configured(t, strings.Replace(rig.TwoKeys, "$ONLY", "", 1), rig.Legacy(), rig.KeyEnviron...)

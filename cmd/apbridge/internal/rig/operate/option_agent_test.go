@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// agentProofs are about how an agent is called.
+// agentProofs are about calls of agents.
 var agentProofs = map[string]func(*testing.T){
 	"agents.*.allow_concurrent":  rig.ProvenBy("cmd/apbridge", "TestStrategies"),
 	"agents.*.answer_by_message": rig.ProvenBy("cmd/apbridge/internal/rig/threadrun", "TestMessagesThatAnswerNothing"),
@@ -150,7 +150,7 @@ func TestRetries(t *testing.T) {
 	}
 	t.Run("a thread/run agent", func(t *testing.T) {
 		t.Parallel()
-		// The second run on a thread would succeed: each attempt has its own.
+		// The second run on a thread would succeed, so each attempt has its own.
 		agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.FailPlay(), adaptertest.ChatPlay()}}
 		r := rig.Configured(t, "agents: {a: {retries: 2, url: $A}}", map[string]http.Handler{"a": agent})
 		r.Do("POST", "/runs/wait", `{"assistant_id":"a","input":{"messages":[{"type":"human","content":"hi"}]}}`).Want(t, 200, "__error__", "on purpose")

@@ -6,7 +6,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// allowanceProofs are about what keys and tenants may use.
+// allowanceProofs are about limits of keys and tenants.
 func allowanceProofs() map[string]func(*testing.T) {
 	proofs := map[string]func(*testing.T){}
 	for _, at := range []string{"limits.tenant.", "limits.tenants.*.", "auth.keys[].limits."} {

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// memoryProofs are about what agents are told of the store.
+// memoryProofs are about items that agents receive from the store.
 var memoryProofs = map[string]func(*testing.T){
 	"agents.*.memory.max_bytes": func(t *testing.T) {
 		for budget, told := range map[string]bool{"90kB": true, "300": false} {
@@ -148,7 +148,7 @@ var memoryProofs = map[string]func(*testing.T){
 	},
 }
 
-// lastPrompt is the body by which an agent is given the last of several turns.
+// lastPrompt returns the body with which an agent receives the last of several turns.
 func lastPrompt(t *testing.T, memory string, turns ...string) string {
 	t.Helper()
 	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"Done"`, Last: true}}}

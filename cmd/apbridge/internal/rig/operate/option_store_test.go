@@ -18,7 +18,7 @@ import (
 
 const indexDims = 16
 
-// embedding is a bridge with an index, set further by these keys, over a scripted endpoint.
+// embedding is a bridge with an index, these further settings, and a scripted endpoint.
 type embedding struct {
 	*rig.Bridge
 	*embeddingtest.Endpoint
@@ -31,7 +31,7 @@ func newEmbedding(t *testing.T, keys string) embedding {
 	return embedding{rig.Configured(t, block+rig.OneAgent, rig.Legacy()), e}
 }
 
-// remembers puts an item and waits until it is found by what it means.
+// remembers stores an item and waits until it is found by its meaning.
 func (e embedding) remembers(t *testing.T, value string) {
 	t.Helper()
 	e.Do("PUT", "/store/items", `{"namespace":["n"],"key":"k","value":`+value+`}`).Want(t, 204)
@@ -43,7 +43,7 @@ func (e embedding) finds(query string) bool {
 	return got.Status == 200 && strings.Contains(got.String(), `"key":"k"`)
 }
 
-// asks reports whether a request was as it is wanted.
+// asks reports whether a request is as expected.
 func (e embedding) asks(t *testing.T, what string, is func(embeddingtest.Request) bool) {
 	t.Helper()
 	if !slices.ContainsFunc(e.Asked(), is) {
@@ -64,7 +64,7 @@ func expiring(t *testing.T, ttl string, agent http.Handler) keeper {
 	return keeper{rig.Configured(t, "store: {ttl: {"+ttl+"}}\nagents: {a: {url: $A, memory: {namespaces: [n], allow_writes: true}}}", map[string]http.Handler{"a": agent})}
 }
 
-// times are a column of the items in the database, by their keys.
+// times returns a column of the items in the database, by their keys.
 func (k keeper) times(column string) map[string]int64 {
 	k.T.Helper()
 	var b bytes.Buffer
@@ -89,7 +89,7 @@ func (k keeper) times(column string) map[string]int64 {
 	return times
 }
 
-// storeProofs are about what the long-term store does with items.
+// storeProofs are about the long-term store's treatment of items.
 var storeProofs = map[string]func(*testing.T){
 	"store.agent": rig.ProvenBy("cmd/apbridge/internal/rig/operate", "TestStoreOfTheAgent"),
 	"store.index.embed": func(t *testing.T) {
@@ -204,7 +204,7 @@ var storeProofs = map[string]func(*testing.T){
 	"store.vector_cache":               rig.ProvenBy("proxy/store", "TestVectorsThatAreNotKept"),
 }
 
-// search_by has a query find items by meaning or words alone, and neither is a loss.
+// search_by makes a query find items only by meaning or by words, and neither is reported as a loss.
 func TestStoreSearchByMeaningOrWords(t *testing.T) {
 	t.Parallel()
 	e := newEmbedding(t, "")

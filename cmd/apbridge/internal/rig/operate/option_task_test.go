@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// pullProofs are about how v1 clients pull steps.
+// pullProofs are about v1 clients that request steps.
 var pullProofs = map[string]func(*testing.T){
 	"agents.*.stepping.mode": func(t *testing.T) {
 		for mode, want := range map[string][2]int{"lockstep": {3, 1}, "free": {3, 3}, "run": {1, 3}} {
@@ -60,7 +60,7 @@ var pullProofs = map[string]func(*testing.T){
 	},
 }
 
-// fileProofs are about files on their way between states and artifacts.
+// fileProofs are about files that pass between states and artifacts.
 var fileProofs = map[string]func(*testing.T){
 	"agents.*.artifacts.path": func(t *testing.T) {
 		for mode, texts := range map[string][]string{

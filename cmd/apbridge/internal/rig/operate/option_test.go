@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// Every key of the configuration is honoured: there is a proof for each, and a key without one fails the test.
+// Every key of the configuration has an effect: each needs a proof, and a key without one fails the test.
 func TestEveryOptionIsHonoured(t *testing.T) {
 	t.Parallel()
 	proofs := map[string]func(*testing.T){}
@@ -36,7 +36,7 @@ func TestEveryOptionIsHonoured(t *testing.T) {
 	}
 }
 
-// optionKeys are the leaves of a configuration: agents.*.url, auth.keys[].id.
+// optionKeys returns the leaves of a configuration: agents.*.url, auth.keys[].id.
 func optionKeys(at string, typ reflect.Type) (keys []string) {
 	for i := range typ.NumField() {
 		f := typ.Field(i)

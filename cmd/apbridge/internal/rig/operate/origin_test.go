@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// origins is a peer that notes which requests of clients it is called for.
+// origins is a peer that records the clients' requests for which it is called.
 type origins struct {
 	http.Handler
 	mu   sync.Mutex
@@ -25,7 +25,7 @@ func (o *origins) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.Handler.ServeHTTP(w, r)
 }
 
-// calls are what it was called for since it was asked last, each once.
+// calls returns the requests since the previous call, each once.
 func (o *origins) calls() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -50,8 +50,8 @@ func (o *origins) want(t *testing.T, what string, calls ...string) {
 	}
 }
 
-// TestAgentsAreToldTheRequest: every call of an agent of either kind has the id and the trace of the client's request
-// that it is made for, also when the run had to wait in the database.
+// TestAgentsAreToldTheRequest checks that every call of an agent of either kind has the id and the trace of the
+// client's request, even if the run had to wait in the database.
 func TestAgentsAreToldTheRequest(t *testing.T) {
 	t.Parallel()
 	for name, agent := range rig.EitherKind() {
@@ -69,8 +69,8 @@ func TestAgentsAreToldTheRequest(t *testing.T) {
 	}
 }
 
-// TestQueuedRunsKeepTheirRequest: a run that waits in the database is made for its own request, not for the one that it
-// waited for.
+// TestQueuedRunsKeepTheirRequest checks that the calls of a waiting run have its own request, not that of the run for
+// which it waited.
 func TestQueuedRunsKeepTheirRequest(t *testing.T) {
 	t.Parallel()
 	peer := &origins{Handler: adaptertest.NewStepAgent(adaptertest.Plain)}
@@ -89,8 +89,7 @@ func TestQueuedRunsKeepTheirRequest(t *testing.T) {
 	}
 }
 
-// TestStepsAreMadeForTheirRequest: where each POST of a client asks the agent for a step, the agent is told of that
-// POST.
+// TestStepsAreMadeForTheirRequest checks that in lockstep each step's call has the client's POST for that step.
 func TestStepsAreMadeForTheirRequest(t *testing.T) {
 	t.Parallel()
 	peer := &origins{Handler: adaptertest.NewStepAgent(adaptertest.Plain)}

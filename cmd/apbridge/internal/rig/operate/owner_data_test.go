@@ -22,23 +22,22 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// mark is in everything that alice says, and that is said to her. It is one word of lower case, since what a search
-// looks for is.
+// mark is in every text from and to alice. It is one lower-case word, because searches look for such words.
 const mark = "zqxmark"
 
 const (
 	keyOfAlice = "alice-0123456789abcdef"
 	keyOfBob   = "bob---0123456789abcdef"
 	keyOfOps   = "ops---0123456789abcdef" // of their tenant
-	keyOfRoot  = "root--0123456789abcdef" // of none, with admin by name
+	keyOfRoot  = "root--0123456789abcdef" // of no tenant, with admin by name
 	keyOfOwn   = "own---0123456789abcdef"
 )
 
-// personal is a bridge of two owners in front of an agent of each kind.
+// personal is a bridge with two owners and an agent of each kind.
 type personal struct {
 	*rig.Bridge
 	graph  *adaptertest.ThreadAgent
-	hook   string // of webhooks, which takes none
+	hook   string // of webhooks; refuses all of them
 	log    *bytes.Buffer
 	folder string
 }
@@ -76,7 +75,7 @@ func (p *personal) as(key, method, path, body string, headers ...string) rig.Ans
 	return p.Do(method, path, body, append(headers, "X-Api-Key", key)...)
 }
 
-// everything is something of each kind, with a word in whatever can hold one.
+// everything creates objects of each kind, with a word wherever one is possible.
 func (p *personal) everything(key, word string) (thread, task string) {
 	t, say := p.T, func(method, path, body string, headers ...string) rig.Answer {
 		p.T.Helper()
@@ -87,7 +86,7 @@ func (p *personal) everything(key, word string) (thread, task string) {
  "config":{"configurable":{"k":"W6"}},"webhook":"`+p.hook+`/W7"}`)
 	say("POST", "/threads/"+thread+"/state", `{"values":{"notes":"W8"}}`)
 	say("POST", "/threads/"+thread+"/runs/wait", `{"assistant_id":"agent","input":{"messages":[{"role":"user","content":"W"}]}}`)
-	say("POST", "/threads/"+thread+"/runs/wait", `{"assistant_id":"graph","input":{"messages":[{"role":"user","content":"W"}]}}`) // on an upstream thread of its own
+	say("POST", "/threads/"+thread+"/runs/wait", `{"assistant_id":"graph","input":{"messages":[{"role":"user","content":"W"}]}}`) // on a separate upstream thread
 	task = say("POST", "/ap/v1/agent/tasks", `{"input":"W9","additional_input":{"a":"W10"}}`).Text("task_id")
 	at := "/ap/v1/agent/tasks/" + task
 	form := "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"" + word + "11.txt\"\r\n\r\n" + strings.Repeat(word+"12 ", 50_000) + "\r\n--b--\r\n"
@@ -127,7 +126,7 @@ func (p *personal) remove(key, query string) (list []became) {
 	return list
 }
 
-// summary is a list in words, without ids.
+// summary describes a list without ids.
 func summary(list []became) (words []string) {
 	for _, b := range list {
 		words = append(words, strings.TrimSpace(b.Outcome+" "+b.Kind+" "+b.Agent))
@@ -148,8 +147,8 @@ func chats() *adaptertest.ThreadAgent {
 	return &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
 }
 
-// TestOneOwnersDataGoes: what is kept of an owner, in each place that holds something, is counted, exported and
-// removed: no byte of it is in any file afterwards, while the bridge serves. What is another's is what it was.
+// TestOneOwnersDataGoes checks that an owner's data in each place is counted, exported and removed: no byte of it is in
+// any file afterwards, while the bridge serves. Other owners' data is unchanged.
 func TestOneOwnersDataGoes(t *testing.T) {
 	t.Parallel()
 	for name, keys := range map[string][]config.Secret{"plain": nil, "sealed": {"YW5vdGhlciBrZXkgb2YgdGhpcnR5LXR3byBieXRlcyA="}} {
@@ -212,7 +211,7 @@ func oneOwnersDataGoes(t *testing.T, keys []config.Secret) {
 	}
 	p.as(keyOfBob, "GET", bobs, "").Want(t, 200, "bobsword")
 	p.as(keyOfOps, "GET", "/data?owner=alice", "").Want(t, 200, `"kinds":[]`)
-	p.everything(keyOfAlice, mark) // she may go on
+	p.everything(keyOfAlice, mark) // she may continue
 	p.End()
 	if strings.Contains(p.log.String(), mark) {
 		t.Error("the mark is in the log")
@@ -224,8 +223,8 @@ func oneOwnersDataGoes(t *testing.T, keys []config.Secret) {
 	}
 }
 
-// Webhooks and idempotency keys outlive what they name. They are still their owner's: counted, exported and removed.
-// Another owner's stay.
+// Webhooks and idempotency keys outlive their objects. They still belong to their owner and are counted, exported and
+// removed. Those of other owners stay.
 func TestWhatOutlivesItsRunGoesWithItsOwner(t *testing.T) {
 	t.Parallel()
 	p := newPersonal(t, asking(), chats(), func(c *config.Config) { c.Retention.Stateless = 0 })
@@ -233,7 +232,7 @@ func TestWhatOutlivesItsRunGoesWithItsOwner(t *testing.T) {
 		run := func(at string) {
 			p.as(key, "POST", at, `{"assistant_id":"graph","input":{"messages":[{"role":"user","content":"`+word+`"}]},"webhook":"`+p.hook+`"}`, "Idempotency-Key", word+at).OK()
 		}
-		run("/runs/wait") // whose thread goes with its end
+		run("/runs/wait") // its thread is deleted with its end
 		thread := p.as(key, "POST", "/threads", `{}`, "Idempotency-Key", word).OK().Text("thread_id")
 		run("/threads/" + thread + "/runs/wait")
 		p.as(key, "DELETE", "/threads/"+thread, "").OK()
@@ -263,7 +262,7 @@ func TestWhatOutlivesItsRunGoesWithItsOwner(t *testing.T) {
 	}
 }
 
-// chatter is a thread of another owner, with an item of hers; its path.
+// chatter creates a thread of another owner with an item of hers, and returns its path.
 func chatter(p *personal, key, word string) string {
 	at := "/threads/" + p.as(key, "POST", "/threads", `{"metadata":{"about":"`+word+`"}}`).OK().Text("thread_id")
 	p.as(key, "POST", at+"/runs/wait", `{"assistant_id":"graph","input":{"messages":[{"role":"user","content":"`+word+`"}]}}`).OK()
@@ -271,7 +270,8 @@ func chatter(p *personal, key, word string) string {
 	return at
 }
 
-// checkExport reads an archive: each marked place is in it, with the bytes of files, and nothing of others.
+// checkExport reads an archive and checks that it has each marked place, with the bytes of files, and nothing of
+// others.
 func (p *personal) checkExport(thread, task string) {
 	p.T.Helper()
 	whole := p.as(keyOfOps, "GET", "/data/export?owner=alice", "").Is(200)

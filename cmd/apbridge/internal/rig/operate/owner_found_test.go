@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/seal"
 )
 
-// refuses is a task/step agent that makes no tasks.
+// refuses is a task/step agent that refuses tasks.
 func refuses(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if r.Method == http.MethodPost {
@@ -21,7 +21,7 @@ func refuses(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(`{"tasks":[],"pagination":{"total_items":0,"total_pages":0,"current_page":1,"page_size":10}}`))
 }
 
-// rows are those of the database that are about principals.
+// rows returns the database's rows about principals.
 func (p *personal) rows() string {
 	p.T.Helper()
 	var b bytes.Buffer
@@ -39,8 +39,8 @@ func (p *personal) rows() string {
 	return regexp.MustCompile(`(?m)^\{"(agents_seen|agent_facts|secrets|item_index|end)".*\n`).ReplaceAllString(b.String(), "")
 }
 
-// found are the files, beside the database and with the logs, that have the mark, and said those that have one of a
-// body: of what is sealed where there are keys.
+// found returns the files of the database and the logs that contain the mark. said returns those that contain a mark
+// from a body, which is sealed if there are keys.
 func (p *personal) found() []string { return p.having(regexp.MustCompile(mark)) }
 
 func (p *personal) said() []string {
@@ -60,7 +60,7 @@ func (p *personal) having(words *regexp.Regexp) (files []string) {
 		}
 		for _, f := range list {
 			text, err := os.ReadFile(f)
-			if f == p.Cfg.Audit.File { // which has the ids of what was done: an item's are its labels and its key
+			if f == p.Cfg.Audit.File { // which has the ids of operations: an item's are its labels and its key
 				text = bytes.ReplaceAll(text, []byte("users/"+mark+"15/"+mark+"16"), nil)
 			}
 			if err == nil && words.Match(bytes.ToLower(text)) {

@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestRemovalReachesOnesTenantAlone: a key that sees a part of a tenant, and one of another tenant, is refused; one
-// without a tenant that has the right by name is not.
+// TestRemovalReachesOnesTenantAlone checks that a key limited to a part of a tenant, and one of another tenant, are
+// refused, but not one without a tenant that has the right by name.
 func TestRemovalReachesOnesTenantAlone(t *testing.T) {
 	t.Parallel()
 	p := newPersonal(t, asking(), chats())
@@ -30,7 +30,7 @@ func TestRemovalReachesOnesTenantAlone(t *testing.T) {
 	p.as(keyOfAlice, "GET", at, "").Want(t, 404)
 }
 
-// TestRemovalOfAGuest: runs on another's thread go, and the thread is named.
+// TestRemovalOfAGuest checks that runs on another owner's thread are removed and the thread is named.
 func TestRemovalOfAGuest(t *testing.T) {
 	t.Parallel()
 	p := newPersonal(t, asking(), chats())
@@ -47,8 +47,8 @@ func TestRemovalOfAGuest(t *testing.T) {
 	p.as(keyOfBob, "GET", at, "").Want(t, 200, "bobsword")
 }
 
-// TestRemovalGoesOn: a process that dies in the midst of a removal leaves what it has not come to, with the copies that
-// agents have of it, and the same request goes on with that; runs under way end.
+// TestRemovalGoesOn checks that a process that dies during a removal leaves the remaining data, with the agents'
+// copies, that the same request continues, and that active runs end.
 func TestRemovalGoesOn(t *testing.T) {
 	t.Parallel()
 	graph := chats()
@@ -65,7 +65,7 @@ func TestRemovalGoesOn(t *testing.T) {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		_, _ = p.Try(t.Context(), "DELETE", "/data?owner=alice", "", "X-Api-Key", keyOfOps) // it is cut off
+		_, _ = p.Try(t.Context(), "DELETE", "/data?owner=alice", "", "X-Api-Key", keyOfOps) // the connection breaks
 	}()
 	gate.Await(t)
 	p.as(keyOfOps, "DELETE", "/data?owner=bob", "").Want(t, 409, "removal_running")
@@ -89,8 +89,8 @@ func TestRemovalGoesOn(t *testing.T) {
 	}
 }
 
-// TestRemovalTakesWhatIsMadeMeanwhile: what its owner makes after its part of a removal is over goes with the next look
-// at everything.
+// TestRemovalTakesWhatIsMadeMeanwhile checks that objects which the owner creates during the removal, in parts that are
+// already done, are removed by the next pass.
 func TestRemovalTakesWhatIsMadeMeanwhile(t *testing.T) {
 	t.Parallel()
 	gate := rig.NewGate(chats(), func(r *http.Request) bool { return r.Method == "DELETE" }, 1)
@@ -104,7 +104,7 @@ func TestRemovalTakesWhatIsMadeMeanwhile(t *testing.T) {
 		}
 		ended <- err
 	}()
-	gate.Await(t) // crons are done with
+	gate.Await(t) // crons are done
 	p.as(keyOfAlice, "POST", "/runs/crons", `{"assistant_id":"agent","schedule":"0 0 1 1 *","input":"`+mark+`"}`).OK()
 	p.as(keyOfAlice, "POST", "/threads", `{"metadata":{"about":"`+mark+`"}}`).OK()
 	gate.Open()
@@ -117,8 +117,8 @@ func TestRemovalTakesWhatIsMadeMeanwhile(t *testing.T) {
 	}
 }
 
-// TestRemovalWithoutTheAgent: a thread whose agent does not answer stays, with what is known of the copy, until the
-// agent does or the copy may stay.
+// TestRemovalWithoutTheAgent checks that a thread whose agent does not answer stays, with the record of the copy, until
+// the agent answers or the caller accepts that the copy stays.
 func TestRemovalWithoutTheAgent(t *testing.T) {
 	t.Parallel()
 	graph := chats()

@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// told is a peer that notes the principals that its calls name.
+// told is a peer that records the principals in its calls.
 type told struct {
 	http.Handler
 	mu   sync.Mutex
@@ -23,7 +23,7 @@ func (p *told) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.Handler.ServeHTTP(w, r)
 }
 
-// calls are what was said since it was asked last, each once in a row.
+// calls returns the principals since the previous call, without repetitions.
 func (p *told) calls() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -32,8 +32,8 @@ func (p *told) calls() []string {
 	return list
 }
 
-// TestAgentsAreToldThePrincipal: every call that is made for a request or for a run says whose it is, also when the run
-// had to wait for one of another principal; what the bridge asks for itself says nothing of the kind.
+// TestAgentsAreToldThePrincipal checks that every call for a request or a run names its principal, even if the run had
+// to wait for another principal's run, and that the bridge's own calls name none.
 func TestAgentsAreToldThePrincipal(t *testing.T) {
 	t.Parallel()
 	const alice, bob = "alice-0123456789abcdef", "bob-0123456789abcdef"

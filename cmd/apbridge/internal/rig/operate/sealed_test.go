@@ -13,13 +13,13 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// sealingKey is a key as its file holds it.
+// sealingKey is a key in the form of its file.
 const sealingKey = "YW5vdGhlciBrZXkgb2YgdGhpcnR5LXR3byBieXRlcyA="
 
-// privateWord is in all that a client says, and in what the agent answers.
+// privateWord is in all texts of the client and the agent.
 const privateWord = "quixotically"
 
-// saysMuch has the word go through everything that keeps bodies.
+// saysMuch sends the word through everything that stores bodies.
 func saysMuch(t *testing.T, b *rig.Bridge) (thread string) {
 	t.Helper()
 	const body = `{"assistant_id":"a","input":"%s","config":{"configurable":{"x":"%[1]s"}},"context":{"y":"%[1]s"}}`
@@ -35,7 +35,7 @@ func saysMuch(t *testing.T, b *rig.Bridge) (thread string) {
 	return "/threads/" + id
 }
 
-// holding are the files of a database, its log and its backup that have the word.
+// holding returns the files of a database, its log and its backup that contain the word.
 func holding(t *testing.T, database string) (files []string) {
 	t.Helper()
 	all, err := filepath.Glob(database + "*")
@@ -54,8 +54,8 @@ func holding(t *testing.T, database string) (files []string) {
 	return files
 }
 
-// With a key no word of what clients and agents say is in a file of the database, a backup included; and the next
-// process reads all of it.
+// With a key, no word of clients and agents is in a file of the database or a backup, and the next process can read
+// everything.
 func TestNothingSealedIsInAnyFile(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)

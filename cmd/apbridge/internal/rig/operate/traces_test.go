@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// The trace and the span of oneParent and otherParent.
+// These are the trace and the span of oneParent and otherParent.
 const (
 	oneTrace, oneSpan     = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	otherTrace, otherSpan = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
@@ -28,7 +28,7 @@ func traced(t *testing.T, agent http.Handler, c *rig.Collector, change ...func(*
 	return rig.StartTraced(t, rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(url, change...)}), c, zap.NewNop())
 }
 
-// below fails the test unless a span is in the trace, right below the other.
+// below fails the test unless a span is in the trace, directly below the other.
 func below(t *testing.T, s rig.Span, trace, parent string) {
 	t.Helper()
 	if s.Trace() != trace || s.Parent() != parent {
@@ -36,8 +36,8 @@ func below(t *testing.T, s rig.Span, trace, parent string) {
 	}
 }
 
-// TestOneTraceFromRequestToAgent: the client's span is above the request's, that above the run's, and that above one
-// for each call of the agent, which is told that very span.
+// TestOneTraceFromRequestToAgent checks that the client's span is above the request's, that above the run's, and that
+// above one for each call of the agent, which receives that span.
 func TestOneTraceFromRequestToAgent(t *testing.T) {
 	t.Parallel()
 	for name, agent := range rig.EitherKind() {
@@ -69,7 +69,7 @@ func TestOneTraceFromRequestToAgent(t *testing.T) {
 	}
 }
 
-// keepsSecrets: no span has anything of a header, a query or a body.
+// keepsSecrets checks that no span contains parts of a header, a query or a body.
 func keepsSecrets(t *testing.T, c *rig.Collector) {
 	t.Helper()
 	for _, s := range c.Spans(nil) {
@@ -79,8 +79,8 @@ func keepsSecrets(t *testing.T, c *rig.Collector) {
 	}
 }
 
-// TestQueuedRunsKeepTheirTrace: a run that waits in the database while the bridge is started anew is below the request
-// that asked for it, and its span holds the wait.
+// TestQueuedRunsKeepTheirTrace checks that a run that waits in the database during a restart is below the request that
+// created it, and that its span includes the wait.
 func TestQueuedRunsKeepTheirTrace(t *testing.T) {
 	t.Parallel()
 	c, g := rig.NewCollector(t), rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 1)
@@ -102,7 +102,8 @@ func TestQueuedRunsKeepTheirTrace(t *testing.T) {
 	}
 }
 
-// TestTakenUpRunsAreOneSpan: a run that one process hands over and the next one ends is told of once, as a whole.
+// TestTakenUpRunsAreOneSpan checks that a run that one process hands over and the next one ends has a single complete
+// span.
 func TestTakenUpRunsAreOneSpan(t *testing.T) {
 	t.Parallel()
 	c, g := rig.NewCollector(t), rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 1)
@@ -124,7 +125,7 @@ func TestTakenUpRunsAreOneSpan(t *testing.T) {
 	}
 }
 
-// TestResumedRunsAreLinked: an answer is in the trace of its own request, with a link to the run that asked.
+// TestResumedRunsAreLinked checks that an answer is in the trace of its own request, with a link to the run that asked.
 func TestResumedRunsAreLinked(t *testing.T) {
 	t.Parallel()
 	for name, agent := range map[string]http.Handler{"opaque": rig.Curious(1), "stateful": rig.Asking(adaptertest.ChatPlay())} {
@@ -147,8 +148,8 @@ func TestResumedRunsAreLinked(t *testing.T) {
 	}
 }
 
-// TestStepsAreInTheirRequestsTraces: where each POST asks the agent for a step, what is done for it is in its trace,
-// with a link to the run.
+// TestStepsAreInTheirRequestsTraces checks that in lockstep the work for each POST is in its trace, with a link to the
+// run.
 func TestStepsAreInTheirRequestsTraces(t *testing.T) {
 	t.Parallel()
 	c := rig.NewCollector(t)
@@ -166,7 +167,7 @@ func TestStepsAreInTheirRequestsTraces(t *testing.T) {
 	}
 }
 
-// TestRetriesAreEvents: a run that is tried again is one span, which says so.
+// TestRetriesAreEvents checks that a retried run has one span, with the retry as an event.
 func TestRetriesAreEvents(t *testing.T) {
 	t.Parallel()
 	c := rig.NewCollector(t)
@@ -180,7 +181,7 @@ func TestRetriesAreEvents(t *testing.T) {
 	}
 }
 
-// TestRunsThatNeverBeganAreTold: a run that is cancelled while it waits is a span all the same.
+// TestRunsThatNeverBeganAreTold checks that a run that is cancelled while it waits also has a span.
 func TestRunsThatNeverBeganAreTold(t *testing.T) {
 	t.Parallel()
 	c := rig.NewCollector(t)
@@ -191,7 +192,7 @@ func TestRunsThatNeverBeganAreTold(t *testing.T) {
 	below(t, c.Await(t, "run agent", id), oneTrace, c.Await(t, "POST /threads/{thread_id}/runs", id).ID())
 }
 
-// TestDeliveriesAreInTheRunsTrace: a webhook is below the run, and its receiver is told.
+// TestDeliveriesAreInTheRunsTrace checks that a webhook is below the run, and that its receiver gets the span.
 func TestDeliveriesAreInTheRunsTrace(t *testing.T) {
 	t.Parallel()
 	c, told := rig.NewCollector(t), make(chan string, 1)
@@ -210,8 +211,8 @@ func TestDeliveriesAreInTheRunsTrace(t *testing.T) {
 	keepsSecrets(t, c)
 }
 
-// TestStreamsEndTheirSpans: a streamed answer is one span to its end, and what leads straight to an agent is told of
-// its span.
+// TestStreamsEndTheirSpans checks that a streamed response has one span until its end, and that a passthrough agent
+// receives its span.
 func TestStreamsEndTheirSpans(t *testing.T) {
 	t.Parallel()
 	c, peer := rig.NewCollector(t), &origins{Handler: adaptertest.NewStepAgent(adaptertest.Plain)}
@@ -239,7 +240,7 @@ func TestStreamsEndTheirSpans(t *testing.T) {
 	keepsSecrets(t, c)
 }
 
-// TestLogsNameTheTrace: the lines of requests and runs have the id of the trace, so that both meet.
+// TestLogsNameTheTrace checks that the log lines of requests and runs have the id of the trace.
 func TestLogsNameTheTrace(t *testing.T) {
 	t.Parallel()
 	c := rig.NewCollector(t)
@@ -255,7 +256,7 @@ func TestLogsNameTheTrace(t *testing.T) {
 	}
 }
 
-// TestASilentCollectorHoldsNoRunUp: runs end, and so does the bridge, where its spans are not taken.
+// TestASilentCollectorHoldsNoRunUp checks that runs and the bridge end although spans are not accepted.
 func TestASilentCollectorHoldsNoRunUp(t *testing.T) {
 	t.Parallel()
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -270,7 +271,7 @@ func TestASilentCollectorHoldsNoRunUp(t *testing.T) {
 	b.End()
 }
 
-// TestTracesAsTheEnvironmentSays: resource, headers, compression, sampling and propagation.
+// TestTracesAsTheEnvironmentSays checks resource, headers, compression, sampling and propagation.
 func TestTracesAsTheEnvironmentSays(t *testing.T) {
 	t.Parallel()
 	c, peer := rig.NewCollector(t), &carried{Handler: adaptertest.NewStepAgent(adaptertest.Plain)}
@@ -296,7 +297,7 @@ func TestTracesAsTheEnvironmentSays(t *testing.T) {
 	}
 }
 
-// carried notes the baggage of calls that have some.
+// carried returns the baggage of calls that have some.
 type carried struct {
 	http.Handler
 	seen sync.Map

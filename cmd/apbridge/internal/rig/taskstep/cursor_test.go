@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// A step that was handed out is not handed out again by the next process, although the answer did not wait for the
+// A step that was handed out is not handed out again by the next process, although the response did not wait for the
 // store.
 func TestCursorSurvivesTheProcess(t *testing.T) {
 	t.Parallel()
@@ -31,7 +31,7 @@ func TestCursorSurvivesTheProcess(t *testing.T) {
 	}
 }
 
-// A task is gone with its thread, whether a step of it was pulled or not.
+// A task is deleted with its thread, whether or not one of its steps was pulled.
 func TestTasksGoWithTheirThread(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}})

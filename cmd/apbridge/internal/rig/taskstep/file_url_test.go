@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestURLOfALargeFile: a file above artifacts.max_inline stands in the state with a URL on the bridge, which opens with
-// the key that the state was read with and with no other tenant's.
+// TestURLOfALargeFile checks that the state has a URL on the bridge for a file above artifacts.max_inline, which works
+// with the key that read the state and with no other tenant's.
 func TestURLOfALargeFile(t *testing.T) {
 	t.Parallel()
 	content := strings.Repeat("large ", 100)
@@ -41,7 +41,7 @@ func TestURLOfALargeFile(t *testing.T) {
 	}
 	as := []string{"X-Api-Key", "key-of-a"}
 	b.Do("POST", "/threads", `{"thread_id":"`+strings.TrimPrefix(rig.CrashThread, "/threads/")+`"}`, as...).OK()
-	for range 2 { // the second run has a task of its own, and finds the file there
+	for range 2 { // the second run has a separate task, and finds the file there
 		values := b.Do("POST", rig.CrashThread+"/runs/wait", `{"assistant_id":"agent","input":"hi"}`, as...).OK()
 		check("a run", values.At("files"), "/out/large.txt")
 	}
@@ -56,8 +56,8 @@ func TestURLOfALargeFile(t *testing.T) {
 	check("what a graph is given", files, "/in.txt")
 }
 
-// TestURLOfALargeFileInACopy: a copy has no task until its first run, so its state leads to the thread it was made of,
-// while that is there; its own task has the copy's file.
+// TestURLOfALargeFileInACopy checks a copied thread: it has no task until its first run, so its state refers to the
+// original thread while that exists. Its own task has the copy's file.
 func TestURLOfALargeFileInACopy(t *testing.T) {
 	t.Parallel()
 	content := strings.Repeat("large ", 100)
@@ -93,7 +93,7 @@ func TestURLOfALargeFileInACopy(t *testing.T) {
 	}
 }
 
-// filePart is a form of one file.
+// filePart returns a form with one file.
 func filePart(name, content string) string {
 	return "--frontier\r\nContent-Disposition: form-data; name=\"file\"; filename=\"" + name + "\"\r\n\r\n" + content + "\r\n--frontier--\r\n"
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// keeper is a task/step agent that writes the file notes, always the same unless its input is "more", and notes what
-// files it was given.
+// keeper is a task/step agent that writes the file notes, always with the same contents unless its input is "more", and
+// records its files.
 type keeper struct {
 	*adaptertest.StepAgent
 	mu    sync.Mutex
@@ -34,7 +34,7 @@ func newKeeper() *keeper {
 	return k
 }
 
-// next runs the agent once more, and returns what files it was given and what became of notes in the state.
+// next runs the agent once more. It returns the files that the agent received and the state's notes.
 func (k *keeper) next(b *rig.Bridge, at, more string) (given map[string]string, notes any) {
 	b.T.Helper()
 	a := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+more+rig.SaysHi+`}`).OK()
@@ -43,8 +43,8 @@ func (k *keeper) next(b *rig.Bridge, at, more string) (given map[string]string, 
 	return k.given[len(k.given)-1], rig.Dig(a.At("files"), "/notes.content")
 }
 
-// A task/step agent is given the files of the state that its run stands on, whatever other runs of the thread made, and
-// what it makes comes into that state even if such a run had made the same.
+// A task/step agent receives the files of the state at which its run starts, whatever other runs of the thread created.
+// Its own files become part of that state even if such a run created the same.
 func TestFilesFollowTheStateOfTheRun(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

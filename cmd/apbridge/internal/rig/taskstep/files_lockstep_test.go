@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// filer is a graph of four steps, each of which keeps the files it is given in its state.
+// filer is a graph of four steps, each of which keeps its files in its state.
 type filer struct {
 	adaptertest.ThreadAgent
 
@@ -74,14 +74,14 @@ func keptPlay(n int, files map[string]json.RawMessage) adaptertest.ThreadPlay {
 	}
 }
 
-// taker is a task/step agent of four steps that notes which files it is given before each.
+// taker is a task/step agent of four steps that records the files that it receives before each.
 type taker struct {
 	*adaptertest.StepAgent
 
 	mu    sync.Mutex
 	news  int
 	steps []int
-	forms []string // the uploads, as they came
+	forms []string // the uploads in the order of arrival
 }
 
 func newTaker() *taker {
@@ -109,7 +109,7 @@ func (a *taker) came() []int {
 	return slices.Clone(a.steps)
 }
 
-// duringSecond uploads before every step of a task in lockstep, and while the second is under way.
+// duringSecond uploads before every step of a lockstep task, and during the second.
 func duringSecond(t *testing.T, b *rig.Bridge, g *rig.Gate) string {
 	t.Helper()
 	at := b.Task(`{"input":"hi"}`)
@@ -130,7 +130,7 @@ func duringSecond(t *testing.T, b *rig.Bridge, g *rig.Gate) string {
 	return at
 }
 
-// hasLate checks that the thread's state has the files as they were uploaded.
+// hasLate checks that the thread's state has the uploaded files.
 func hasLate(b *rig.Bridge, at string) {
 	b.T.Helper()
 	files, _ := b.Get(rig.ThreadOfTask(at) + "/state").OK().At("values.files").(map[string]any)
@@ -144,8 +144,8 @@ func hasLate(b *rig.Bridge, at string) {
 	}
 }
 
-// What is uploaded between two steps, or while one is under way, is in the state of the agent before it does the next:
-// each version once, and as the client's own.
+// A file that is uploaded between two steps, or during one, is in the agent's state before its next step: each version
+// once, and as the client's own.
 func TestUploadsInLockstep(t *testing.T) {
 	t.Parallel()
 	own := []string{"between.txt <nil> false 2", "first.txt <nil> false 1, mended", "during.txt in/during.txt false 3"}
@@ -182,7 +182,7 @@ func TestUploadsInLockstep(t *testing.T) {
 	})
 }
 
-// An upload that cannot be read when a step begins comes with the next.
+// An upload that cannot be read when a step begins is sent with the next.
 func TestUploadThatCannotBeReadForAWhile(t *testing.T) {
 	t.Parallel()
 	agent := newFiler()
@@ -204,7 +204,7 @@ func TestUploadThatCannotBeReadForAWhile(t *testing.T) {
 	}
 }
 
-// A file that a client replaces while the agent is sent it reaches the agent as it is then.
+// If a client replaces a file while it is sent to the agent, the agent gets the new version.
 func TestUploadThatIsReplacedUnderWay(t *testing.T) {
 	t.Parallel()
 	agent := newTaker()

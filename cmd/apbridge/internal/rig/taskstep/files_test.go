@@ -15,7 +15,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// writer is a graph that in its nth run leaves the nth of these files objects in its state, whatever was there.
+// writer is a graph whose nth run replaces the files in its state by the nth of these objects.
 func writer(states ...string) *adaptertest.ThreadAgent {
 	var n atomic.Int64
 	return &adaptertest.ThreadAgent{Choose: func(body []byte) adaptertest.ThreadPlay {
@@ -28,7 +28,7 @@ func writer(states ...string) *adaptertest.ThreadAgent {
 	}}
 }
 
-// given are the files of the nth run's input.
+// given returns the files of the nth run's input.
 func given(t *testing.T, agent *adaptertest.ThreadAgent, n int) map[string]any {
 	t.Helper()
 	var run struct {
@@ -47,8 +47,8 @@ func given(t *testing.T, agent *adaptertest.ThreadAgent, n int) map[string]any {
 	return run.Input.Files
 }
 
-// What is uploaded before the first step stands in the state that the graph is given, under its path, in the style that
-// is configured; bytes that are no text as base64.
+// Files that are uploaded before the first step are in the graph's input under their paths, in the configured style.
+// Bytes that are not text are base64.
 func TestUploadsReachAGraph(t *testing.T) {
 	t.Parallel()
 	text := func(content string) map[string]any {
@@ -82,7 +82,8 @@ func TestUploadsReachAGraph(t *testing.T) {
 	}
 }
 
-// A download goes on where it broke off, as curl -C - does, through every guard and whatever codings the client takes.
+// A broken download continues at its position, as with curl -C -, through every guard and whatever codings the client
+// accepts.
 func TestADownloadGoesOn(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, writer(`{}`))
@@ -102,7 +103,7 @@ func TestADownloadGoesOn(t *testing.T) {
 	b.Do("GET", file, "", "If-None-Match", whole.Header.Get("ETag")).Is(304)
 }
 
-// Files that additional_input names itself reach the graph beside the uploads.
+// Files in additional_input reach the graph together with the uploads.
 func TestUploadsBesideNamedFiles(t *testing.T) {
 	t.Parallel()
 	agent := writer(`{}`)
@@ -116,7 +117,7 @@ func TestUploadsBesideNamedFiles(t *testing.T) {
 	}
 }
 
-// Every shape that graphs give files in becomes an artifact; what cannot be a name does not.
+// Every form of a graph's files becomes an artifact, except for invalid names.
 func TestFilesOfAGraphAreArtifacts(t *testing.T) {
 	t.Parallel()
 	agent := writer(`{
@@ -160,7 +161,7 @@ func TestFilesOfAGraphAreArtifacts(t *testing.T) {
 	}
 }
 
-// filesAt lists a task's files as harnesses see them: name, place, owner, bytes.
+// filesAt lists a task's files as harnesses see them: name, folder, owner, bytes.
 func filesAt(b *rig.Bridge, at string) (list []string) {
 	b.T.Helper()
 	for _, a := range b.Get(at + "/artifacts?page_size=50").OK().List("artifacts") {
@@ -188,8 +189,8 @@ func TestNamesOfAStepAgentsFiles(t *testing.T) {
 	}
 }
 
-// What is uploaded while a graph waits for an answer goes with the answer, and stays the client's own when the graph
-// still has it.
+// Files that are uploaded while a graph waits for an answer are sent with the answer, and stay the client's own if the
+// graph still has them.
 func TestUploadsAtAQuestion(t *testing.T) {
 	t.Parallel()
 	type command struct {
@@ -224,7 +225,7 @@ func TestUploadsAtAQuestion(t *testing.T) {
 	}
 }
 
-// A file that becomes no artifact is named in the log, once.
+// A file that cannot become an artifact is named in the log, once.
 func TestSkippedFilesAreLogged(t *testing.T) {
 	t.Parallel()
 	core, logged := observer.New(zap.WarnLevel)
@@ -242,7 +243,7 @@ func TestSkippedFilesAreLogged(t *testing.T) {
 	}
 }
 
-// A task/step agent gets what is uploaded between its steps, or at its question, before it does the next one, and each
+// A task/step agent gets files that are uploaded between its steps, or at its question, before its next step, and each
 // file once.
 func TestUploadsBetweenSteps(t *testing.T) {
 	t.Parallel()

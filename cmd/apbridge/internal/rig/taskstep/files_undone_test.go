@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The artifacts of a task are those of its state: a run that is rolled back takes its files with it, and what it
-// replaced is there again.
+// The artifacts of a task are those of its state: a rollback removes the run's files and restores those that it
+// replaced.
 func TestFilesOfARunThatIsRolledBack(t *testing.T) {
 	t.Parallel()
 	for name, undo := range map[string]func(b *rig.Bridge, run string){

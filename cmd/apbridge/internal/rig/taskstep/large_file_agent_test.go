@@ -11,12 +11,12 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// fileAgent is a task/step agent that takes one file, and in its only step makes one of the same size.
+// fileAgent is a task/step agent that accepts one file and creates one of the same size in its only step.
 type fileAgent struct {
 	size int64
 
 	mu  sync.Mutex
-	got string // sum of what was uploaded
+	got string // sum of the upload
 }
 
 const fileAgentMade = `{"artifact_id":"made","agent_created":true,"file_name":"made.bin","relative_path":null}`

@@ -19,7 +19,7 @@ import (
 const (
 	gigabyte = 1 << 30
 	quarter  = gigabyte / 4
-	// mostMemory is what a bridge may hold while files of any size pass, in MB.
+	// mostMemory is the maximum memory of a bridge while files of any size pass, in MB.
 	mostMemory = 100
 )
 
@@ -69,7 +69,7 @@ func TestAGigabytePassesInFlatMemory(t *testing.T) {
 	flat("the agent's file")
 }
 
-// An upload over the limit, however it is announced, and one that breaks off, leave nothing behind.
+// An upload over the limit, however it is announced, and one that breaks off, leave nothing.
 func TestRefusedUploadsLeaveNothing(t *testing.T) {
 	if os.Getenv("APBRIDGE_TEST_LARGE") == "" {
 		t.Skip("builds and runs the binary as it is released; APBRIDGE_TEST_LARGE=1 runs this")
@@ -81,8 +81,8 @@ func TestRefusedUploadsLeaveNothing(t *testing.T) {
 	task := rig.NewLargeTask(t, client, bridge.URL)
 	for _, sub := range []string{"", "folder"} {
 		for _, announced := range []bool{true, false} {
-			// The bridge reads no further than the limit: a client that goes on writing may find the connection closed
-			// before it has read the answer.
+			// The bridge does not read beyond the limit. A client that continues to write may find the connection
+			// closed before it has read the response.
 			status := 0
 			for try := 0; status == 0 && try < 10; try++ {
 				body, length := rig.LargeForm(sub, 4*limit)
@@ -114,7 +114,7 @@ func TestRefusedUploadsLeaveNothing(t *testing.T) {
 	}
 }
 
-// upload returns the answer's status; 0 without one.
+// upload returns the status of the response, or 0 without one.
 func upload(ctx context.Context, c *http.Client, task string, body io.Reader, length int64) int {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, task+"/artifacts", body)
 	if err != nil {
@@ -122,7 +122,7 @@ func upload(ctx context.Context, c *http.Client, task string, body io.Reader, le
 	}
 	req.ContentLength = length
 	req.Header.Set("Content-Type", "multipart/form-data; boundary="+rig.LargeBoundary)
-	req.Header.Set("Expect", "100-continue") // a client that announces too much hears so, instead of a broken pipe
+	req.Header.Set("Expect", "100-continue") // a client that announces too much then gets the refusal instead of a broken pipe
 	res, err := c.Do(req)
 	if err != nil {
 		return 0
@@ -131,7 +131,7 @@ func upload(ctx context.Context, c *http.Client, task string, body io.Reader, le
 	return res.StatusCode
 }
 
-// leaving is a body whose client goes in the middle of it.
+// leaving is a body whose client disconnects in the middle.
 type leaving struct {
 	io.Reader
 	left  int64
@@ -142,7 +142,7 @@ func (l *leaving) Read(p []byte) (int, error) {
 	n, err := l.Reader.Read(p)
 	if l.left -= int64(n); l.left < 0 {
 		l.leave()
-		return n, context.Canceled // a quick client would have sent the rest before it left
+		return n, context.Canceled // a fast client would have sent the rest before it left
 	}
 	return n, err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestQuestionOfAnAgent crosses to both faces, and the answer back, in every mode that has steps.
+// TestQuestionOfAnAgent passes a question to both faces, and the answer back, in every mode that has steps.
 func TestQuestionOfAnAgent(t *testing.T) {
 	t.Parallel()
 	t.Run("threadrun", func(t *testing.T) {
@@ -61,8 +61,8 @@ func TestQuestionOfAnAgent(t *testing.T) {
 	}
 }
 
-// TestDefaultAnswer: a client that never says anything gets on, once per question; an agent that asks the same again
-// ends its run.
+// TestDefaultAnswer checks that a client that never answers continues, once per question, and that an agent that
+// repeats a question ends its run.
 func TestDefaultAnswer(t *testing.T) {
 	t.Parallel()
 	for name, mode := range rig.ModesWithSteps() {
@@ -94,8 +94,8 @@ func TestDefaultAnswer(t *testing.T) {
 	}
 }
 
-// TestQuestionInOneStep: where one step is the whole run, a question is a step of its own, and its answer brings the
-// rest in one.
+// TestQuestionInOneStep checks that a question is a separate step if one step is the whole run, and that its answer
+// brings the rest in one step.
 func TestQuestionInOneStep(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]struct {
@@ -123,8 +123,8 @@ func TestQuestionInOneStep(t *testing.T) {
 	}
 }
 
-// TestQuestionsOfAGraphWithoutIDs: words answer the first of several questions; their agent could not be told which
-// other one is meant, and asks it again.
+// TestQuestionsOfAGraphWithoutIDs checks that text answers the first of several questions. The agent could not assign
+// it to another one, and asks that again.
 func TestQuestionsOfAGraphWithoutIDs(t *testing.T) {
 	t.Parallel()
 	two := adaptertest.NamelessPlay()
@@ -158,7 +158,7 @@ func TestQuestionsOfAGraphWithoutIDs(t *testing.T) {
 // nameless is the question of adaptertest.NamelessPlay.
 var nameless = regexp.MustCompile(`\[\{"value":\[.*?"Send this mail\?"\}\]\}\]`)
 
-// TestQuestionOfAGraph: an interrupt is a step, not the last; words resume it.
+// TestQuestionOfAGraph checks that an interrupt is a step but not the last, and that text resumes it.
 func TestQuestionOfAGraph(t *testing.T) {
 	t.Parallel()
 	t.Run("answered", func(t *testing.T) {
@@ -232,7 +232,7 @@ func TestQuestionOfAGraph(t *testing.T) {
 	t.Run("resumed through threads", func(t *testing.T) {
 		t.Parallel()
 		b, agent, at := answeredElsewhere(t)
-		steps := rig.PullAll(t, b, at, "") // no default answer to what was answered
+		steps := rig.PullAll(t, b, at, "") // no default answer to the answered question
 		if last := steps[len(steps)-1]; last.Text("output") != "the answer is 42" {
 			t.Errorf("the last step: %s", last.Body)
 		}
@@ -249,7 +249,7 @@ func TestQuestionOfAGraph(t *testing.T) {
 	})
 }
 
-// answeredElsewhere is a task whose graph asked in its second step and got its answer through the thread's routes.
+// answeredElsewhere is a task whose graph asked in its second step and got its answer through the routes of threads.
 func answeredElsewhere(t *testing.T) (b *rig.Bridge, agent *adaptertest.ThreadAgent, at string) {
 	t.Helper()
 	agent = rig.Asking(adaptertest.ChatPlay())
@@ -264,7 +264,7 @@ func answeredElsewhere(t *testing.T) (b *rig.Bridge, agent *adaptertest.ThreadAg
 	return b, agent, at
 }
 
-// inTurns is a graph that asks two questions for ever, working before each.
+// inTurns is a graph that alternates between work and a question forever.
 func inTurns(plays int) *adaptertest.ThreadAgent {
 	other := strings.NewReplacer("Send this mail?", "Send it now?")
 	agent := &adaptertest.ThreadAgent{}

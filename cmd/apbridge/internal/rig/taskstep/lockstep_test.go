@@ -13,14 +13,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// say posts for a step with words.
+// say sends a POST for a step with text.
 func say(b *rig.Bridge, at, words string) rig.Answer {
 	b.T.Helper()
 	return b.Post(at+"/steps", `{"input":"`+words+`"}`).OK()
 }
 
-// TestLockstepModes: what each way of stepping hands out in front of either kind of agent, and how far the agent is
-// ahead of its client.
+// TestLockstepModes checks the steps of each mode for either kind of agent, and how far the agent is ahead of its
+// client.
 func TestLockstepModes(t *testing.T) {
 	t.Parallel()
 	graph := func(plays ...adaptertest.ThreadPlay) func() adaptertest.Peer {
@@ -32,7 +32,7 @@ func TestLockstepModes(t *testing.T) {
 		peer    func() adaptertest.Peer
 		mode    func(*config.Agent)
 		texts   []string
-		atFirst int // work the agent has done when the first step was handed out and nothing more comes
+		atFirst int // work that the agent has done when the first step was handed out, without further requests
 	}{
 		{"lockstep/step agent", steps, rig.Lockstep, []string{"one", "two", "three"}, 1},
 		{"free/step agent", steps, rig.Free, []string{"one", "two", "three"}, 3},
@@ -65,7 +65,7 @@ func TestLockstepModes(t *testing.T) {
 	}
 }
 
-// TestLockstepWords reach the agent as the client said them, step by step.
+// TestLockstepWords checks that the client's text reaches the agent unchanged, step by step.
 func TestLockstepWords(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
@@ -92,8 +92,8 @@ func TestLockstepWords(t *testing.T) {
 	}
 }
 
-// TestFollowUps: more words make a run of the same task, also while the first one goes on; is_last is told of the last
-// step of the last run only.
+// TestFollowUps checks that more text starts a run of the same task, also during the first one, and that is_last is
+// only set on the last step of the last run.
 func TestFollowUps(t *testing.T) {
 	t.Parallel()
 	t.Run("after the end", func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestFollowUps(t *testing.T) {
 	})
 }
 
-// TestLockstepConcurrentPosts: first come, first served, each its own step.
+// TestLockstepConcurrentPosts checks that each POST gets its own step, in the order of arrival.
 func TestLockstepConcurrentPosts(t *testing.T) {
 	t.Parallel()
 	for name, mode := range map[string]func(*config.Agent){"lockstep": rig.Lockstep, "free": rig.Free} {
@@ -185,8 +185,8 @@ func TestLockstepConcurrentPosts(t *testing.T) {
 	}
 }
 
-// TestLockstepIdle: a task whose client does not come back is given up. While a step is being served it is not, see
-// TestATaskIsNotGivenUpWhileAStepOfItIsServed.
+// TestLockstepIdle checks that a task is cancelled if its client does not return. While a step is being served it is
+// not, see TestATaskIsNotGivenUpWhileAStepOfItIsServed.
 func TestLockstepIdle(t *testing.T) {
 	t.Parallel()
 	after := func(d time.Duration) func(*config.Agent) {
@@ -221,7 +221,7 @@ func TestLockstepIdle(t *testing.T) {
 	})
 }
 
-// TestLockstepParkedThread: another run of a parked task's thread follows its strategy.
+// TestLockstepParkedThread checks that another run on a parked task's thread follows its strategy.
 func TestLockstepParkedThread(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)

@@ -17,7 +17,8 @@ func seer() *adaptertest.StepAgent {
 	}}
 }
 
-// TestAdditionalInputIsPassedOn to an agent of version 1, as the loss table says, whose run begins at once.
+// TestAdditionalInputIsPassedOn checks that an agent of version 1 receives additional_input according to the loss
+// table, if its run begins at once.
 func TestAdditionalInputIsPassedOn(t *testing.T) {
 	t.Parallel()
 	agent := seer()
@@ -39,8 +40,8 @@ func TestAdditionalInputIsPassedOn(t *testing.T) {
 	}
 }
 
-// TestMessagesOfATaskThatAreNotTold: messages in additional_input.input are told to an agent of version 1 as words. It
-// is given them as they were sent, too, unless other members stand beside them, which it is given in their place.
+// TestMessagesOfATaskThatAreNotTold checks that an agent of version 1 receives the messages of additional_input.input
+// as text, and also unchanged, unless other members are sent in their place.
 func TestMessagesOfATaskThatAreNotTold(t *testing.T) {
 	t.Parallel()
 	const message = `{"role":"user","name":"ann","metadata":{"a":1},"content":[{"type":"text","text":"look"},` +

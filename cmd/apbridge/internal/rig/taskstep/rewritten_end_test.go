@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// badEnd is a run that ends in another way than by a last step.
+// badEnd is a run without a last step.
 type badEnd struct {
 	fault  adaptertest.Fault
 	cancel bool
@@ -26,15 +26,14 @@ var (
 	runTimesOut  = badEnd{fault: adaptertest.Hang, status: "timeout", change: func(a *config.Agent) { a.RunTimeout = 4 * time.Second }}
 )
 
-// agent writes a file in its first step, writes it again in its second without a word, and does not come to the end of
-// its third.
+// agent writes a file in its first step, rewrites it in its second without reporting it, and does not finish its third.
 func (e badEnd) agent() *adaptertest.StepAgent {
 	a := rewriting()
 	a.Script[2] = adaptertest.ScriptStep{Fault: e.fault}
 	return a
 }
 
-// cancelled sends the cancellation that the end needs, when the agent is at its third step.
+// cancelled sends the cancellation for the end, when the agent is at its third step.
 func (e badEnd) cancelled(b *rig.Bridge, agent *adaptertest.StepAgent, at string) {
 	if !e.cancel {
 		return
@@ -44,7 +43,7 @@ func (e badEnd) cancelled(b *rig.Bridge, agent *adaptertest.StepAgent, at string
 	b.Post(at+"/runs/"+run+"/cancel?wait=true", "").Is(http.StatusNoContent)
 }
 
-// checkEnd holds the thread of a run that ended badly against its agent.
+// checkEnd compares the thread of a run that ended badly with its agent.
 func (e badEnd) checkEnd(b *rig.Bridge, at string) {
 	b.T.Helper()
 	run, _ := rig.Dig(b.Get(at+"/runs").OK().List(""), "0.run_id").(string)
@@ -103,7 +102,7 @@ func (e badEnd) test(t *testing.T) {
 	}
 }
 
-// stream follows the run to its end: the last values have the agent's newest files, and come before the end.
+// stream follows the run to its end: the last values have the agent's newest files, and precede the end.
 func (e badEnd) stream(b *rig.Bridge, at, body string) {
 	_, frames, err := b.TryStream("POST", at+"/runs/stream", body, 0)
 	if err != nil || len(frames) == 0 {
@@ -145,13 +144,13 @@ func (e badEnd) testSteps(t *testing.T, mode func(*config.Agent)) {
 	checkContents(b, task, map[string]string{"a.txt": "two", "in.txt": "rewritten"})
 }
 
-// TestFileRewrittenInTheSameRunOfARunThatFails and the two below: the thread has the agent's newest files however the
-// run ends, and the end stays what it is.
+// TestFileRewrittenInTheSameRunOfARunThatFails and the next two tests check that the thread has the agent's newest
+// files however the run ends, and that its outcome does not change.
 func TestFileRewrittenInTheSameRunOfARunThatFails(t *testing.T)       { runFails.test(t) }
 func TestFileRewrittenInTheSameRunOfARunThatIsCancelled(t *testing.T) { runCancelled.test(t) }
 func TestFileRewrittenInTheSameRunOfARunThatTimesOut(t *testing.T)    { runTimesOut.test(t) }
 
-// TestFileRewrittenBeforeACancelledPause: a lockstep run is cancelled between two POSTs.
+// TestFileRewrittenBeforeACancelledPause cancels a lockstep run between two POSTs.
 func TestFileRewrittenBeforeACancelledPause(t *testing.T) {
 	t.Parallel()
 	agent := rewriting()
@@ -168,8 +167,8 @@ func TestFileRewrittenBeforeACancelledPause(t *testing.T) {
 	}
 }
 
-// TestAgentThatHangsAtTheLastLook: files that cannot be compared when a run has failed are named, in time, and the
-// run's own error stays.
+// TestAgentThatHangsAtTheLastLook checks that files that cannot be compared after a failure are named within the time
+// limit, and that the run keeps its error.
 func TestAgentThatHangsAtTheLastLook(t *testing.T) {
 	t.Parallel()
 	for name, mode := range map[string]func(*config.Agent){"free": rig.Free, "run": rig.Whole, "lockstep": rig.Lockstep} {
@@ -191,12 +190,12 @@ func TestAgentThatHangsAtTheLastLook(t *testing.T) {
 	}
 }
 
-// TestStopDoesNotWaitForTheLastLook: a bridge that is stopped leaves an agent alone that does not answer.
+// TestStopDoesNotWaitForTheLastLook checks that a shutdown does not wait for an agent that does not answer.
 func TestStopDoesNotWaitForTheLastLook(t *testing.T) {
 	t.Parallel()
-	const most = 2 * time.Second // the engine waits so long for what does not stop
+	const most = 2 * time.Second // the engine waits this long for work that does not stop
 	took := stopInTheLastLook(t)
-	for range 2 { // a busy machine adds to it now and then, such a wait always
+	for range 2 { // a busy machine is slow now and then; a real wait occurs each time
 		if took > most {
 			took = min(took, stopInTheLastLook(t))
 		}
@@ -206,7 +205,7 @@ func TestStopDoesNotWaitForTheLastLook(t *testing.T) {
 	}
 }
 
-// stopInTheLastLook is how long a bridge takes to stop while its agent does not tell its files.
+// stopInTheLastLook returns how long a bridge takes to stop while its agent does not list its files.
 func stopInTheLastLook(t *testing.T) (took time.Duration) {
 	t.Helper()
 	agent := silentAfter(runFails.agent())

@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// rewriting is an agent that writes a file in its first step and writes it again in its second, as it does with an
-// upload, and names the file in its first step only.
+// rewriting is an agent that writes a file in its first step and rewrites it in its second, like an upload, and reports
+// the file in its first step only.
 func rewriting() *adaptertest.StepAgent {
 	return &adaptertest.StepAgent{Kind: adaptertest.AutoGPT, Script: []adaptertest.ScriptStep{
 		{Output: `"one"`, Files: [][2]string{{"a.txt", "one"}}},
@@ -26,8 +26,8 @@ func contentAt(files any, path string) any {
 	return rig.Dig(object[path], "content")
 }
 
-// TestFileRewrittenInTheSameRun: files that are read when a run has ended are the agent's newest, and the next turn
-// gives the agent no older one back.
+// TestFileRewrittenInTheSameRun checks that the files read at the end of a run are the agent's newest, and that the
+// next turn does not send it older ones.
 func TestFileRewrittenInTheSameRun(t *testing.T) {
 	t.Parallel()
 	for name, mode := range map[string]func(*config.Agent){"free": rig.Free, "run": rig.Whole, "lockstep": rig.Lockstep} {
@@ -68,8 +68,8 @@ func TestFileRewrittenInTheSameRun(t *testing.T) {
 	})
 }
 
-// TestSkippedFilesAreToldToBothFaces: a file that cannot be fetched is named where clients of either dialect look, and
-// the run succeeds.
+// TestSkippedFilesAreToldToBothFaces checks that a file that cannot be downloaded is named for clients of either
+// dialect, and that the run succeeds.
 func TestSkippedFilesAreToldToBothFaces(t *testing.T) {
 	t.Parallel()
 	peer := func() http.Handler {
@@ -80,7 +80,7 @@ func TestSkippedFilesAreToldToBothFaces(t *testing.T) {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			switch {
 			case strings.HasSuffix(r.URL.Path, "/artifacts/00000000-dddd-4000-8000-000000000001"):
-				http.Error(w, "Internal Server Error", http.StatusInternalServerError) // what forge does with names outside of Latin-1
+				http.Error(w, "Internal Server Error", http.StatusInternalServerError) // like forge for names outside of Latin-1
 			case strings.HasSuffix(r.URL.Path, "/artifacts/00000000-dddd-4000-8000-000000000002"):
 				w.Header().Set("Content-Length", "1000000")
 				_, _ = w.Write(make([]byte, 5000))

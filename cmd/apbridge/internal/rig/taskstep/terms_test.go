@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// What additional_input says in the bridge's own terms and cannot be is refused by name at the first step, before
-// anything is run.
+// Invalid values of the bridge's own members in additional_input are refused by name at the first step, before anything
+// is run.
 func TestTaskTermsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	agent := writer(`{}`)

@@ -15,7 +15,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestTopicGuide does what the guide to topics shows, line by line.
+// TestTopicGuide runs the commands of the guide to topics, line by line.
 func TestTopicGuide(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(filepath.Join(rig.Root(t), "docs/topics.md"))
@@ -47,7 +47,7 @@ func TestTopicGuide(t *testing.T) {
 	}
 }
 
-// shell understands as much of a shell, of curl and of jq as the guide uses.
+// shell implements the parts of a shell, curl and jq that the guide uses.
 type shell struct {
 	t    *testing.T
 	vars map[string]string
@@ -134,7 +134,7 @@ func (s *shell) curl(line string) []byte {
 	return s.send(line, method, url, kind, body)
 }
 
-// fileForm is the form of -F file=@NAME, with a content made up here.
+// fileForm returns the form of -F file=@NAME, with generated contents.
 func fileForm(field string) (io.Reader, string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestMatrixTopics has the topic face talk with every kind of agent, in every way of stepping it.
+// TestMatrixTopics uses the topic face with every kind of agent, in every stepping mode.
 func TestMatrixTopics(t *testing.T) {
 	t.Parallel()
 	for _, who := range rig.AgentsBehind() {
@@ -35,7 +35,7 @@ func TestMatrixTopics(t *testing.T) {
 	}
 }
 
-// talkTopics is two turns of a topic, and what can be read of it, also by the next process.
+// talkTopics runs two turns of a topic and reads everything about it, also in the next process.
 func talkTopics(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	at := "/ap/v2/topics/" + b.Post("/ap/v2/topics", `{"name":"matrix"}`).Is(201).Text("topic_id")
 	var ids []any
@@ -106,7 +106,7 @@ func checkTopicCounts(t *testing.T, who rig.Behind, peer adaptertest.Peer) {
 	}
 }
 
-// A task of a topic is told what the topic remembers.
+// A task of a topic receives the topic's memory.
 func TestTopicMemoryIsTold(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
@@ -120,7 +120,7 @@ func TestTopicMemoryIsTold(t *testing.T) {
 	}
 }
 
-// A failed run is told in the conversation, and the next one goes on.
+// A failed run is part of the conversation, and the next one continues.
 func TestTopicsOfAFailingAgent(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)

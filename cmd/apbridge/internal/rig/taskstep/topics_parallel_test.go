@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestTopicTasksInParallel: in the RFC's words, tasks of a topic are executed in sequence or parallel. Where the agent
-// has allow_concurrent, a second task begins and ends while the first one is at work; both stand in the conversation.
+// TestTopicTasksInParallel checks that tasks of a topic are executed "in sequence or parallel" (RFC). With
+// allow_concurrent, a second task begins and ends during the first one. Both are in the conversation.
 func TestTopicTasksInParallel(t *testing.T) {
 	t.Parallel()
 	for name, mode := range map[string]func(*config.Agent){"lockstep": rig.Lockstep, "free": rig.Free, "run": rig.Whole} {

@@ -55,7 +55,7 @@ func TestTopicsRefused(t *testing.T) {
 	}
 }
 
-// counts is how many there are of everything.
+// counts returns the number of objects of each kind.
 func (b *topicBridge) counts(topic string) []int {
 	b.t.Helper()
 	var list []int
@@ -65,7 +65,7 @@ func (b *topicBridge) counts(topic string) []int {
 	return append(list, len(b.want(200, "GET", topic, "").Artifacts))
 }
 
-// Lists have pages, a thread made elsewhere is a topic, and a task of v1 has one.
+// Lists have pages, a thread created elsewhere is a topic, and a task of v1 has one.
 func TestTopicsAmongThreads(t *testing.T) {
 	t.Parallel()
 	b := startTopics(t)

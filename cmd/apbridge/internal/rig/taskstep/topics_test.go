@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// topicBridge is the program in front of an agent of each kind, asked by a client of topics. Every answer is judged by
-// the document where that is at hand.
+// topicBridge is the program with an agent of each kind, used by a client of topics. Every response is checked against
+// the document if that is available.
 type topicBridge struct {
 	t   *testing.T
 	url string // of the bridge
@@ -31,7 +31,7 @@ func startTopics(t *testing.T, environ ...string) *topicBridge {
 	return &topicBridge{t: t, url: b.URL, doc: rig.NewJudge(t)}
 }
 
-// topicSaid is what these tests look at in any answer.
+// topicSaid has the checked members of any response.
 type topicSaid struct {
 	status int
 	body   string
@@ -104,7 +104,7 @@ func (b *topicBridge) ask(method, path, body string) topicSaid {
 	return said
 }
 
-// want is ask for an answer with this status.
+// want is ask for a response with this status.
 func (b *topicBridge) want(status int, method, path, body string) topicSaid {
 	b.t.Helper()
 	said := b.ask(method, path, body)
@@ -114,7 +114,7 @@ func (b *topicBridge) want(status int, method, path, body string) topicSaid {
 	return said
 }
 
-// drive asks for steps until the last, or until one asks, and returns their outputs.
+// drive requests steps until the last, or until one asks, and returns their outputs.
 func (b *topicBridge) drive(task string) (outputs []string, last bool) {
 	b.t.Helper()
 	for range 10 {
@@ -135,7 +135,7 @@ func deref(s *string) string {
 	return *s
 }
 
-// conversation is the list of interactions: role, and what was said.
+// conversation returns the list of interactions: role and text.
 func (b *topicBridge) conversation(topic string) (lines []string) {
 	b.t.Helper()
 	list := b.want(200, "GET", topic+"/interactions?page_size=100", "")
@@ -218,7 +218,7 @@ func (b *topicBridge) talk(root string, steps bool) {
 	b.shared(root, path, topic.TopicID, task, *second.TaskID)
 }
 
-// shared is what the tasks of a topic have in common, and with other views.
+// shared checks what the tasks of a topic have in common, and with other views.
 func (b *topicBridge) shared(root, path, topic, task, second string) {
 	t := b.t
 	if list := b.want(200, "GET", path+"/tasks", ""); len(list.Tasks) != 2 || list.Pagination.Total != 2 {
@@ -260,7 +260,7 @@ func (b *topicBridge) shared(root, path, topic, task, second string) {
 	}
 }
 
-// A question of an agent is an interaction; so is its answer.
+// A question of an agent is an interaction, and so is its answer.
 func TestTopicQuestions(t *testing.T) {
 	t.Parallel()
 	b := startTopics(t)
@@ -299,8 +299,8 @@ func TestTopicQuestions(t *testing.T) {
 	}
 }
 
-// A task may be begun over an open question. An agent with one state for the whole topic has then forgotten it; one
-// that keeps tasks apart has not.
+// A task may begin while a question is open. An agent with one state for the whole topic has then forgotten the
+// question; one that separates tasks has not.
 func TestTopicQuestionLeftOpen(t *testing.T) {
 	t.Parallel()
 	b := startTopics(t)
@@ -325,8 +325,8 @@ func TestTopicQuestionLeftOpen(t *testing.T) {
 	}
 }
 
-// Tasks of a topic come one after the other. A task whose next step was not asked for is in the way of the others, and
-// the strategy of another task decides its end.
+// Tasks of a topic run one after the other. A task whose next step was not requested blocks the others, and another
+// task's strategy decides whether it ends.
 func TestTopicStrategies(t *testing.T) {
 	t.Parallel()
 	b := startTopics(t)
@@ -361,7 +361,7 @@ func TestTopicStrategies(t *testing.T) {
 	}
 }
 
-// Two clients at once: the one that comes second is told so, or gets its turn.
+// Of two concurrent clients, the second gets an error or its turn.
 func TestTopicTasksAtOnce(t *testing.T) {
 	t.Parallel()
 	b := startTopics(t)

@@ -9,14 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// topicsInFront is a second bridge, whose only agent is one of the first.
+// topicsInFront is a second bridge, whose only agent is one of the first bridge.
 func topicsInFront(t *testing.T, url string) *topicBridge {
 	t.Helper()
 	b := rig.Configured(t, "agents:\n  up: {url: "+url+", dialect: taskstep, stepping: {mode: free}}", nil)
 	return &topicBridge{t: t, url: b.URL, doc: rig.NewJudge(t)}
 }
 
-// run has the agent answer on a thread, and returns the last words.
+// run runs the agent on a thread, and returns its last text.
 func (b *topicBridge) run(thread, input string) string {
 	b.t.Helper()
 	body, err := json.Marshal(map[string]any{"assistant_id": "up", "input": map[string]any{"messages": []map[string]string{{"role": "user", "content": input}}}})
@@ -34,7 +34,7 @@ func (b *topicBridge) run(thread, input string) string {
 	return values.Messages[len(values.Messages)-1].Content
 }
 
-// topics is how many topics there are, and every task's input.
+// topics returns the number of topics and the input of every task.
 func (b *topicBridge) topics(root string) (count int, inputs []string) {
 	b.t.Helper()
 	count = b.want(200, "GET", root, "").Pagination.Total
@@ -49,8 +49,8 @@ func (b *topicBridge) topics(root string) (count int, inputs []string) {
 	return count, inputs
 }
 
-// An agent that serves topics keeps the memory of a thread itself: one topic per thread, one task per run, and no
-// conversation told twice. When it cannot know something, a new topic is told everything.
+// An agent with topics keeps the conversation of a thread itself: there is one topic per thread and one task per run,
+// and no conversation is sent twice. If it cannot know something, a new topic receives everything.
 func TestAgentWithTopics(t *testing.T) {
 	t.Parallel()
 	back := startTopics(t)
@@ -110,7 +110,7 @@ func (b *topicBridge) forget(root string) {
 	}
 }
 
-// A task that was left in the middle is not in the way of the next run.
+// An abandoned task does not block the next run.
 func TestAgentWithTopicsAfterACancel(t *testing.T) {
 	t.Parallel()
 	back := startTopics(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// way is how a kind of agent is stepped.
+// way is a stepping mode with a kind of agent.
 type way struct {
 	name    string
 	peer    func() adaptertest.Peer
@@ -25,7 +25,7 @@ type way struct {
 	work    int                      // of the agent, for all of them
 }
 
-// ways are all modes in front of both kinds of agents.
+// ways are all modes with both kinds of agents.
 func ways() []way {
 	graph := func(plays ...adaptertest.ThreadPlay) func() adaptertest.Peer {
 		return func() adaptertest.Peer { return &adaptertest.ThreadAgent{Plays: plays} }
@@ -53,8 +53,8 @@ func eachWay(t *testing.T, test func(t *testing.T, w way)) {
 	}
 }
 
-// TestStepStream: the stream has the steps as they are read, numbered from 1, goes on after any of them, and starts
-// nothing.
+// TestStepStream checks that the stream has the steps as they are read, numbered from 1, that it continues after any of
+// them, and that it starts nothing.
 func TestStepStream(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
 		peer := w.peer()
@@ -87,7 +87,7 @@ func TestStepStreamLive(t *testing.T) {
 	b := rig.InFront(t, g, rig.Free)
 	at := b.Task(`{"input":"hi"}`)
 	b.Post(at+"/steps", "").OK()
-	g.Await(t) // the second step is there, and held back
+	g.Await(t) // the second step exists, and is held back
 	_, frames := b.Stream("GET", at+"/steps?stream=true", "", 1)
 	if len(frames) != 1 || frames[0].At("output") != "one" || frames[0].At("is_last") != false {
 		t.Fatalf("while it works: %v", frames)
@@ -103,8 +103,8 @@ func TestStepStreamLive(t *testing.T) {
 	}
 }
 
-// TestTaskCancel: 200 and the task, whatever it is doing; the next step is the last and says so, and the agent is asked
-// for nothing more.
+// TestTaskCancel checks that cancelling returns 200 and the task, whatever its state, that the next step is the last
+// with the reason, and that the agent gets no further requests.
 func TestTaskCancel(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
 		t.Run("before its first step", func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestTaskCancel(t *testing.T) {
 			all.Wait()
 			g.Open()
 			b.CheckCancelled(waiting)
-			b.CancelTask(at) // again
+			b.CancelTask(at) // a second time
 			rig.SameJSON(t, "the last step, asked for again", b.Post(at+"/steps", "").OK().Body, waiting.Body)
 			b.Expect(rig.ThreadOfTask(at), "status", "idle")
 		})
@@ -147,7 +147,8 @@ func TestTaskCancel(t *testing.T) {
 	})
 }
 
-// TestClientLeavesMidStep: the step goes on, and is handed out to the next POST; the agent is not asked twice.
+// TestClientLeavesMidStep checks that the step continues and is handed out to the next POST, and that the agent is not
+// called twice.
 func TestClientLeavesMidStep(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
 		peer, nth := w.peer(), min(2, w.work)
@@ -174,7 +175,8 @@ func TestClientLeavesMidStep(t *testing.T) {
 	})
 }
 
-// TestStepsAtOnce: each POST has a step of its own, late ones the last one again; nothing is done twice.
+// TestStepsAtOnce checks that each POST gets its own step, late ones the last one again, and that nothing is done
+// twice.
 func TestStepsAtOnce(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
 		peer := w.peer()
@@ -206,8 +208,8 @@ func TestStepsAtOnce(t *testing.T) {
 	})
 }
 
-// Pages of other origins may call both versions under every prefix, and read the headers that tell of losses and
-// retries, where they are let in.
+// Allowed pages of other origins may call both versions under every prefix, and read the headers about losses and
+// retries.
 func TestTaskFaceForPages(t *testing.T) {
 	t.Parallel()
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL)})

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestEachQuestionHasItsNode: where agents of both kinds wait for answers on one thread, the state names the node of
-// each, and what is answered waits no more.
+// TestEachQuestionHasItsNode checks that the state names the node of each question if agents of both kinds wait on one
+// thread, and no longer names those that were answered.
 func TestEachQuestionHasItsNode(t *testing.T) {
 	t.Parallel()
 	graph, steps := rig.Asking(adaptertest.ChatPlay()), rig.Curious(1)
@@ -31,7 +31,7 @@ func TestEachQuestionHasItsNode(t *testing.T) {
 	checkTasks(t, b, at)
 }
 
-// checkTasks wants a state task for each "node:question", at the head and in the history.
+// checkTasks expects a state task for each "node:question", at the head and in the history.
 func checkTasks(t *testing.T, b *rig.Bridge, at string, want ...string) {
 	t.Helper()
 	for name, state := range map[string]any{

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// cancelled brings about the end of a run that hangs at its agent.
+// cancelled is a way to end a run that hangs at its agent.
 var cancelled = map[string]func(b *rig.Bridge, at, run string){
 	"cancelled": func(b *rig.Bridge, _, run string) { b.Post(run+"/cancel?wait=1", "") },
 	"taken": func(b *rig.Bridge, _, run string) {
@@ -26,7 +26,7 @@ var cancelled = map[string]func(b *rig.Bridge, at, run string){
 	},
 }
 
-// A run says why it was cancelled, as LangGraph Server 0.16 does in cancel_reason.
+// A run has the reason for its cancellation in cancel_reason, as in LangGraph Server 0.16.
 func TestWhyARunWasCancelled(t *testing.T) {
 	t.Parallel()
 	for word, end := range cancelled {

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestDebugCheckpointsCanBeRead: what a debug frame calls a checkpoint is an id that the bridge reads a state by, and
-// can run from.
+// TestDebugCheckpointsCanBeRead checks that the ids of checkpoints in debug frames can be used to read states and to
+// start runs.
 func TestDebugCheckpointsCanBeRead(t *testing.T) {
 	t.Parallel()
 	play := adaptertest.ChatPlay()
@@ -37,8 +37,8 @@ func TestDebugCheckpointsCanBeRead(t *testing.T) {
 	b.Post(thread+"/runs/wait", `{"assistant_id":"agent","checkpoint_id":"`+ids[0]+`",`+rig.SaysHi+`}`).OK()
 }
 
-// TestDebugNamesTheCheckpointsBeforeTheRun checks that a run which tells once more of the checkpoint that it goes on from
-// names that one, and the one before it, as the history does.
+// TestDebugNamesTheCheckpointsBeforeTheRun checks that a run that repeats the checkpoint at which it continues names
+// it, and its parent, like the history does.
 func TestDebugNamesTheCheckpointsBeforeTheRun(t *testing.T) {
 	t.Parallel()
 	again := adaptertest.ChatPlay()

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// explained is a bridge with a run that waits for something.
+// explained is a bridge with a waiting run.
 type explained struct {
 	*rig.Bridge
 	run string // its path
@@ -24,7 +24,7 @@ func hanging(t *testing.T, change ...func(*config.Agent)) (*rig.Bridge, *rig.Gat
 	return rig.InFront(t, g, append(change, func(a *config.Agent) { a.Dialect = "taskstep" })...), g
 }
 
-// waits brings a run to where it waits for what it is named by, and says what the answer has to hold.
+// waits makes a run wait for the named reason, and returns the expected part of the response.
 var waits = map[string]func(*testing.T) (explained, map[string]string){
 	"queue": func(t *testing.T) (explained, map[string]string) {
 		b, g := hanging(t)
@@ -101,8 +101,8 @@ var waits = map[string]func(*testing.T) (explained, map[string]string){
 	},
 }
 
-// TestExplain: a run says what it waits for, on both its paths. What only the store can bring about (a lease that is
-// over) is in proxy/service.
+// TestExplain checks that a run reports what it waits for, on both of its paths. A reason that only the store can cause
+// (an expired lease) is tested in proxy/service.
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	for reason, bring := range waits {

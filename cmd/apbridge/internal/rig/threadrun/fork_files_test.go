@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// filesOf are the artifacts of a thread as clients of its task list them, with their bytes.
+// filesOf returns the artifacts of a thread as clients of its task list them, with their bytes.
 func filesOf(b *rig.Bridge, at, task string) map[string]string {
 	b.T.Helper()
 	files, names := map[string]string{}, []string(nil)
@@ -25,8 +25,9 @@ func filesOf(b *rig.Bridge, at, task string) map[string]string {
 	return files
 }
 
-// TestFilesAreThoseOfTheLine: where a thread goes on from an older state, its files are what they were there. Those of
-// the line that it left are listed when it goes back, and until then found by their checkpoint and their id.
+// TestFilesAreThoseOfTheLine checks that a thread that continues from an older state has the files of that state. Those
+// of the line that it left are listed when it returns there, and until then can be read by their checkpoint and their
+// id.
 func TestFilesAreThoseOfTheLine(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())

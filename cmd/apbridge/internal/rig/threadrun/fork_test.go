@@ -9,9 +9,9 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestForksGoToTheThreadThatKnowsTheirCheckpoint: a run that begins at an older checkpoint does so on the agent's side,
-// too, as long as the agent's thread is the one that the checkpoint is of. Is that thread gone, the bridge gives its
-// state to the next.
+// TestForksGoToTheThreadThatKnowsTheirCheckpoint checks that a run from an older checkpoint also starts there at the
+// agent, as long as the agent's thread has the checkpoint. If that thread is gone, the next one gets the bridge's
+// state.
 func TestForksGoToTheThreadThatKnowsTheirCheckpoint(t *testing.T) {
 	t.Parallel()
 	g := rig.NewMemoryGraph()
@@ -42,8 +42,8 @@ func TestForksGoToTheThreadThatKnowsTheirCheckpoint(t *testing.T) {
 	checkFork(t, b, at, "fifth")
 }
 
-// TestARunGoesOnFromTheMiddleOfAnother: without input the agent does from there what comes next, as pages ask for
-// another answer. Streams do not tell what the agent calls the checkpoint, so its history is asked.
+// TestARunGoesOnFromTheMiddleOfAnother checks that without input the agent continues after that checkpoint, as when a
+// page requests another answer. Streams do not contain the agent's id of the checkpoint, so its history is read.
 func TestARunGoesOnFromTheMiddleOfAnother(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -53,7 +53,7 @@ func TestARunGoesOnFromTheMiddleOfAnother(t *testing.T) {
 		"the agent has the checkpoint": {want: "first one two three"},
 		"its history is not to be had": {
 			change: func(g *rig.MemoryGraph) { g.Canned = map[string]*adaptertest.Canned{rig.HistoryRoute: {Status: 404}} },
-			want:   "first one one two three", // of a fresh thread with the state that is kept
+			want:   "first one one two three", // of a new thread with the stored state
 		},
 		"it has another state there": {
 			change: func(g *rig.MemoryGraph) {
@@ -80,10 +80,10 @@ func TestARunGoesOnFromTheMiddleOfAnother(t *testing.T) {
 	}
 }
 
-// otherState is a checkpoint that a server shows whatever it is asked for.
+// otherState is a checkpoint that a server returns whatever is requested.
 const otherState = `[{"values":{"messages":[]},"next":["two"],"metadata":{"run_id":"01a1fc7d-bb54-710b-addd-000000000001","step":1,"source":"loop"},"checkpoint":{"checkpoint_id":"other"}}]`
 
-// pointBefore is the checkpoint after which a node comes next.
+// pointBefore returns the checkpoint after which a node comes next.
 func pointBefore(t *testing.T, b *rig.Bridge, at, node string) string {
 	t.Helper()
 	for _, point := range b.Get(at + "/history").OK().List("") {
@@ -95,7 +95,7 @@ func pointBefore(t *testing.T, b *rig.Bridge, at, node string) string {
 	return ""
 }
 
-// contents are the texts of a state's messages.
+// contents returns the texts of a state's messages.
 func contents(state rig.Answer) string {
 	var texts []string
 	for _, m := range state.List("values.messages") {
@@ -104,7 +104,7 @@ func contents(state rig.Answer) string {
 	return strings.Join(texts, " ")
 }
 
-// lastStart is how the agent was last asked for a run.
+// lastStart returns the newest request for a run to the agent.
 func lastStart(g *rig.MemoryGraph) string {
 	all := g.Bodies(rig.StartRoute)
 	var asked map[string]json.RawMessage
@@ -114,7 +114,7 @@ func lastStart(g *rig.MemoryGraph) string {
 	return string(text)
 }
 
-// checkFork: the state is the first run's and that of the fork.
+// checkFork checks that the state has the first run's part and that of the fork.
 func checkFork(t *testing.T, b *rig.Bridge, at, words string) {
 	t.Helper()
 	state := b.Get(at + "/state").OK()

@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// largeStates makes a thread whose states are of so many bytes.
+// largeStates creates a thread with states of this many bytes.
 func largeStates(b *rig.Bridge, states, size int) (thread string) {
 	b.T.Helper()
 	thread = b.Thread()
@@ -25,8 +25,8 @@ func largeStates(b *rig.Bridge, states, size int) (thread string) {
 	return thread
 }
 
-// heldOfAList is how many bytes may live while a long list is read and written, whatever its length. A busy machine
-// collects late: what came meanwhile counts, too.
+// heldOfAList is the maximum of live memory in bytes while a long list is read and written, whatever its length. A busy
+// machine collects late, so newer garbage counts, too.
 const heldOfAList = 32_000_000
 
 // readLong reads a long answer, and returns its length.
@@ -47,13 +47,14 @@ func readLong(b *rig.Bridge, method, path, body string) (length int64) {
 	return length
 }
 
-// TestHistoryIsNotHeldWhole: an answer of many states, of many threads with their values, or of many runs or tasks with
-// what they were given, is read and goes out piece by piece. Not parallel: what lives is the process's.
+// TestHistoryIsNotHeldWhole checks that a long response is read and sent piece by piece: of many states, many threads
+// with their values, or many runs or tasks with their inputs. It is not parallel, because live memory belongs to the
+// whole process.
 func TestHistoryIsNotHeldWhole(t *testing.T) {
 	const states, size = 200, 500_000
 	const rows = 80
-	defer debug.SetGCPercent(debug.SetGCPercent(25))                                              // what lives is known after a collection
-	b := rig.InFrontOf(t, "http://127.0.0.1:9", func(a *config.Agent) { a.Dialect = "taskstep" }) // which is not asked
+	defer debug.SetGCPercent(debug.SetGCPercent(25))                                              // live memory is known after a collection
+	b := rig.InFrontOf(t, "http://127.0.0.1:9", func(a *config.Agent) { a.Dialect = "taskstep" }) // which is not called
 	thread := largeStates(b, states, size)
 	for range states - 1 {
 		b.Post(b.Thread()+"/state", fmt.Sprintf(`{"values":{"text":"%0*d"}}`, size, 1)).OK()
@@ -82,8 +83,8 @@ func TestHistoryIsNotHeldWhole(t *testing.T) {
 	}
 }
 
-// TestHistoryThatBreaksOff: what fails after the first states cannot be told any more; the connection is cut, so that
-// no client takes a part for the whole.
+// TestHistoryThatBreaksOff checks that a failure after the first states cuts the connection, since it cannot be
+// reported any more, so that no client takes a part for the whole.
 func TestHistoryThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	const states, size = 40, 500_000
@@ -103,8 +104,8 @@ func TestHistoryThatBreaksOff(t *testing.T) {
 	}
 }
 
-// smallWindow is a client whose system takes in little that it has not read: by default a connection on loopback grows
-// to hold a whole answer, and so does a compressed one whose states are alike.
+// smallWindow is a client whose system buffers little: by default a connection on loopback can buffer a whole response,
+// or a compressed one with similar states.
 func smallWindow(t *testing.T) *http.Client {
 	t.Helper()
 	transport := &http.Transport{DisableCompression: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {

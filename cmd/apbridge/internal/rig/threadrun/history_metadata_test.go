@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// Each checkpoint tells of the run that made it, as LangGraph's do, and histories are searched by that. No credential
-// gets in.
+// Each checkpoint has metadata about its run, as in LangGraph, and histories can be filtered by it. It contains no
+// credentials.
 func TestCheckpointsTellOfTheirRun(t *testing.T) {
 	t.Parallel()
 	for kind, start := range map[string]func(t *testing.T) *rig.Bridge{

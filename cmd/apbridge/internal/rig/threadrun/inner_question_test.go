@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// inFrontOfInner starts a bridge in front of a graph that asks two graphs deep, with a thread on which it has asked.
+// inFrontOfInner starts a bridge with a graph that asks two graphs deep, and a thread with its question.
 func inFrontOfInner(t *testing.T) (b *rig.Bridge, agent *adaptertest.ThreadAgent, at string) {
 	t.Helper()
 	agent = &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.InnerPlay(false), adaptertest.ChatPlay()}}
@@ -33,8 +33,8 @@ func TestStateNamesTheGraphThatAsks(t *testing.T) {
 	}
 }
 
-// TestProtocolTellsQuestionsInTheirNamespace: a question is an event of the graph that asks, once, and no event of
-// another kind.
+// TestProtocolTellsQuestionsInTheirNamespace checks that a question is one event of the graph that asks, and no event
+// of another kind.
 func TestProtocolTellsQuestionsInTheirNamespace(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

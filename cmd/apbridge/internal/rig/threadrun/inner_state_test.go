@@ -18,8 +18,8 @@ const (
 	middle = `"checkpoint":{"checkpoint_ns":"` + adaptertest.MiddleNS + `"}`
 )
 
-// TestStatesOfInnerGraphsAreReadFromTheAgent: in the tasks of a thread's state, now and of an earlier checkpoint, and
-// by their namespace. All of it names the bridge's thread.
+// TestStatesOfInnerGraphsAreReadFromTheAgent reads them in the tasks of a thread's state, current and earlier, and by
+// their namespace. All of them name the bridge's thread.
 func TestStatesOfInnerGraphsAreReadFromTheAgent(t *testing.T) {
 	t.Parallel()
 	b, _, at := inFrontOfInner(t)
@@ -68,8 +68,8 @@ func TestStatesOfInnerGraphsAreReadFromTheAgent(t *testing.T) {
 	}
 }
 
-// TestStatesOfInnerGraphsAfterAnAnswer: a run that answers tells once more at which checkpoint it goes on, and may ask
-// again before it comes to another. The agent's checkpoint is still that of the run before.
+// TestStatesOfInnerGraphsAfterAnAnswer checks a run that answers: it repeats the checkpoint at which it continues, and
+// may ask again before the next one. The agent's checkpoint is still that of the previous run.
 func TestStatesOfInnerGraphsAfterAnAnswer(t *testing.T) {
 	t.Parallel()
 	b, agent, at := inFrontOfInner(t)
@@ -90,7 +90,7 @@ func TestStatesOfInnerGraphsAfterAnAnswer(t *testing.T) {
 	}
 }
 
-// TestProtocolReadsTheStatesOfInnerGraphs: by their namespace, as a list of segments.
+// TestProtocolReadsTheStatesOfInnerGraphs reads them by their namespace, as a list of segments.
 func TestProtocolReadsTheStatesOfInnerGraphs(t *testing.T) {
 	t.Parallel()
 	b, _, at := inFrontOfInner(t)
@@ -112,8 +112,8 @@ func TestProtocolReadsTheStatesOfInnerGraphs(t *testing.T) {
 	}
 }
 
-// TestHistoryHasTheTasksOfTheAgent: which results a state's tasks came to is not logged, so that the agent is asked for
-// it. Where it is away the history is told without.
+// TestHistoryHasTheTasksOfTheAgent checks that the results of a state's tasks, which are not logged, come from the
+// agent. If it is unavailable, the history lacks them.
 func TestHistoryHasTheTasksOfTheAgent(t *testing.T) {
 	t.Parallel()
 	b, agent, at := inFrontOfInner(t)
@@ -143,7 +143,7 @@ func TestHistoryHasTheTasksOfTheAgent(t *testing.T) {
 	}
 }
 
-// TestUpdateOfAnInnerGraphIsHandedOn: the agent changes it, and the thread goes on from there.
+// TestUpdateOfAnInnerGraphIsHandedOn checks that the agent makes the update and the thread continues from there.
 func TestUpdateOfAnInnerGraphIsHandedOn(t *testing.T) {
 	t.Parallel()
 	b, agent, at := inFrontOfInner(t)
@@ -165,14 +165,15 @@ func TestUpdateOfAnInnerGraphIsHandedOn(t *testing.T) {
 	}
 
 	b.Do("POST", at+"/state", `{`+bottom+`,"values":{}}`, "Idempotency-Key", "k").Want(t, 422, mapping.CodeNotSupported)
-	// The agent takes no update, so the bridge makes the state, and the agent's copy is not the newest any more.
+	// The agent refuses the update, so the bridge creates the state, and the agent's copy is no longer the newest.
 	agent.Canned = map[string]*adaptertest.Canned{"POST /threads/{t}/state": {Status: 405}}
 	b.Post(at+"/state", `{"values":{"messages":[{"type":"human","content":"moved on"}]},"checkpoint":{"checkpoint_id":"`+before+`"}}`).OK()
 	agent.Canned = nil
 	b.Post(at+"/state", `{`+bottom+`,"values":{}}`).Want(t, 409, mapping.CodeUpstreamLost)
 }
 
-// TestInnerGraphsOfAnAgentThatHasNone: a task/step agent is a graph of one node, and a thread without a run has none.
+// TestInnerGraphsOfAnAgentThatHasNone covers a task/step agent, which is presented as a graph of one node, and a thread
+// without a run.
 func TestInnerGraphsOfAnAgentThatHasNone(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, rig.Curious(1))
@@ -194,7 +195,8 @@ func TestInnerGraphsOfAnAgentThatHasNone(t *testing.T) {
 	}
 }
 
-// TestInnerGraphsThatCannotBeRead: the reason is told by its code, and what the bridge itself keeps is told as ever.
+// TestInnerGraphsThatCannotBeRead checks that the reason is reported by its code, and that the bridge's own data is
+// returned as usual.
 func TestInnerGraphsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -228,7 +230,8 @@ func TestInnerGraphsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestInnerGraphsOfEarlierCopies: a thread whose agent was given a new copy keeps the inner states of the one before.
+// TestInnerGraphsOfEarlierCopies checks that a thread whose agent got a new copy keeps the inner states of the previous
+// one.
 func TestInnerGraphsOfEarlierCopies(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.InnerPlay(false)}}
@@ -246,7 +249,7 @@ func TestInnerGraphsOfEarlierCopies(t *testing.T) {
 	}
 }
 
-// TestInnerGraphsAreTheOwnersAlone: a key sees the inner states of its own threads, and of agents that it may use.
+// TestInnerGraphsAreTheOwnersAlone checks that a key only sees the inner states of its own threads and of its agents.
 func TestInnerGraphsAreTheOwnersAlone(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.InnerPlay(false)}}

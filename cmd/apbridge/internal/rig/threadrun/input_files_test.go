@@ -12,12 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// asked is a request for a run with one message of these parts.
+// asked returns a request for a run with one message of these parts.
 func asked(parts ...string) string {
 	return `{"assistant_id":"agent","input":{"messages":[` + strings.ReplaceAll(content(parts...), "m%d", "m1") + `]}}`
 }
 
-// TestBadFilesOfMessages: what cannot be a file is refused before anything is made, with the place of its message.
+// TestBadFilesOfMessages checks that invalid files are refused before anything is created, with the position of their
+// message.
 func TestBadFilesOfMessages(t *testing.T) {
 	t.Parallel()
 	small := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, echo()).URL)})
@@ -43,7 +44,8 @@ func TestBadFilesOfMessages(t *testing.T) {
 	}
 }
 
-// TestGraphsGetMessagesAsTheyCame: what only an agent with files needs is not done in front of one with messages.
+// TestGraphsGetMessagesAsTheyCame checks that messages are not changed for agents that receive messages instead of
+// files.
 func TestGraphsGetMessagesAsTheyCame(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.AskPlay()}}
@@ -65,8 +67,8 @@ func TestGraphsGetMessagesAsTheyCame(t *testing.T) {
 	}
 }
 
-// TestTranscriptThatLeavesTheInputOut: a client is told when the configuration keeps a part of its own input from the
-// agent, and not where that gets it another way.
+// TestTranscriptThatLeavesTheInputOut checks that a client is informed if the configuration withholds a part of its
+// input from the agent, unless the agent gets it in another way.
 func TestTranscriptThatLeavesTheInputOut(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -110,8 +112,8 @@ func TestTranscriptThatLeavesTheInputOut(t *testing.T) {
 	}
 }
 
-// TestCallsOfATranscriptBeside: tool calls have no member in the Agent Protocol's messages, so additional_input has
-// them in words, as a prompt has.
+// TestCallsOfATranscriptBeside checks that tool calls, for which the Agent Protocol's messages have no member, are in
+// additional_input as text, as in a prompt.
 func TestCallsOfATranscriptBeside(t *testing.T) {
 	t.Parallel()
 	agent := echo()
@@ -129,8 +131,8 @@ func TestCallsOfATranscriptBeside(t *testing.T) {
 	}
 }
 
-// TestFilesOfMessagesGoWithTheirRun: a run that is deleted takes its files along, and one that waits in a queue or is
-// taken up by another process brings them.
+// TestFilesOfMessagesGoWithTheirRun checks that a deleted run takes its files along, and that a run that waits or is
+// resumed by another process brings them.
 func TestFilesOfMessagesGoWithTheirRun(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())
@@ -146,8 +148,8 @@ func TestFilesOfMessagesGoWithTheirRun(t *testing.T) {
 	}
 }
 
-// TestFilesOfMessagesAfterADeath: a process that ends while the agent works leaves a thread whose next turn has the
-// files, each once.
+// TestFilesOfMessagesAfterADeath checks that after the death of a process during a run, the next turn of the thread has
+// the files, each once.
 func TestFilesOfMessagesAfterADeath(t *testing.T) {
 	t.Parallel()
 	steps := 0
@@ -173,7 +175,7 @@ func TestFilesOfMessagesAfterADeath(t *testing.T) {
 	}
 }
 
-// TestFilesOfMessagesInARunStart: a command of the streaming protocol goes the same way.
+// TestFilesOfMessagesInARunStart does the same with a command of the streaming protocol.
 func TestFilesOfMessagesInARunStart(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())
@@ -196,8 +198,8 @@ func TestFilesOfMessagesInARunStart(t *testing.T) {
 	}
 }
 
-// TestInputOfTheAISDK: what @ai-sdk/langchain 3.0.99 sends without a thread, recorded: the whole conversation, and
-// content_blocks in place of a content.
+// TestInputOfTheAISDK sends a recorded request of @ai-sdk/langchain 3.0.99 without a thread: the whole conversation,
+// and content_blocks instead of a content.
 func TestInputOfTheAISDK(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())

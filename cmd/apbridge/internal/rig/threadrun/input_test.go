@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// echo is a step agent whose one step says what its task was told and which files it had by then.
+// echo is a task/step agent whose one step repeats the input of its task and the names of its files.
 func echo() *adaptertest.StepAgent {
 	return &adaptertest.StepAgent{Kind: adaptertest.Plain, Choose: func(input string, files map[string]string) []adaptertest.ScriptStep {
 		said := []string{input}
@@ -25,7 +25,7 @@ func echo() *adaptertest.StepAgent {
 	}}
 }
 
-// said is the last message of the values that a run answered.
+// said returns the last message of the values in a run's response.
 func said(t *testing.T, a rig.Answer) string {
 	t.Helper()
 	list := a.OK().List("messages")
@@ -46,8 +46,8 @@ func content(parts ...string) string {
 	return `{"type":"human","id":"m%d","content":[` + strings.Join(parts, ",") + `]}`
 }
 
-// TestAllOfAnInputIsTold: what the agent of a first run is told, and what the client is told of what the agent is not.
-// AP is the same request in the Agent Protocol's flavour.
+// TestAllOfAnInputIsTold checks the first run's input for the agent, and the losses that are reported to the client. AP
+// is the same request in the Agent Protocol's flavour.
 func TestAllOfAnInputIsTold(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())
@@ -95,8 +95,8 @@ func TestAllOfAnInputIsTold(t *testing.T) {
 	}
 }
 
-// TestFilesOfMessagesOnAThread: later turns name the files of earlier ones and the agent has them; a page that sends
-// the whole thread again brings nothing twice; messages stay as they were sent.
+// TestFilesOfMessagesOnAThread checks that later turns name the files of earlier ones and the agent has them, that a
+// page that sends the whole thread again adds nothing, and that messages are unchanged.
 func TestFilesOfMessagesOnAThread(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())
@@ -129,7 +129,7 @@ func TestFilesOfMessagesOnAThread(t *testing.T) {
 	}
 }
 
-// artifactNames are the files of a thread as a client of its topic sees them, sorted.
+// artifactNames returns the files of a thread as a client of its topic sees them, sorted.
 func artifactNames(b *rig.Bridge, thread string) (names []string) {
 	b.T.Helper()
 	for _, a := range b.Get("/ap/v2/topics/" + strings.TrimPrefix(thread, "/threads/")).OK().List("artifacts") {

@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// A page that shows the state of a checkpoint joins a run after it (SDK 1.15, checkpointId).
+// A page that shows the state of a checkpoint joins a run after that checkpoint (SDK 1.15, checkpointId).
 func TestJoinAfterACheckpoint(t *testing.T) {
 	t.Parallel()
 	for name, agent := range rig.EitherKind() {
@@ -44,7 +44,7 @@ func TestJoinAfterACheckpoint(t *testing.T) {
 	}
 }
 
-// A client may read some namespaces of a run alone (SDK 1.15, streamNamespaces).
+// A client may request only some namespaces of a run (SDK 1.15, streamNamespaces).
 func TestSomeNamespacesOfARun(t *testing.T) {
 	t.Parallel()
 	play := adaptertest.ChatPlay()
@@ -76,8 +76,8 @@ func TestSomeNamespacesOfARun(t *testing.T) {
 	}
 }
 
-// TestIdsOfTheVersionBefore: a client that holds the id of an update in the older numbering gets the frames of that
-// event after its message once more, and all that follows once.
+// TestIdsOfTheVersionBefore checks that a client with an id in the older numbering gets the event's frames after its
+// message again, and everything after that once.
 func TestIdsOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))

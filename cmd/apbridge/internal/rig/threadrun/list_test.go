@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestThreadsAndAssistantsAreListed: as Aegra lists them, and page by page.
+// TestThreadsAndAssistantsAreListed checks the lists of Aegra, with paging.
 func TestThreadsAndAssistantsAreListed(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.AutoGPT))

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// A run from a checkpoint that is not there is refused by its name, wherever a client names it and whether it says
-// anything or not; no run is made, and no thread.
+// A run from a missing checkpoint is refused with its id, wherever the client names it and with or without input. No
+// run and no thread is created.
 func TestARunFromAMissingCheckpoint(t *testing.T) {
 	t.Parallel()
 	const gone = "00000000-0000-7000-8000-000000000404"
@@ -27,7 +27,7 @@ func TestARunFromAMissingCheckpoint(t *testing.T) {
 						b.Post(path, body+"}").Want(t, 404, "checkpoint_not_found", gone)
 					}
 					b.Post("/runs", body+`,"thread_id":"`+strings.TrimPrefix(at, "/threads/")+`"}`).Want(t, 404, "checkpoint_not_found", gone)
-					b.Post("/runs/wait", body+"}").Want(t, 404, "checkpoint_not_found", gone) // a thread of its own
+					b.Post("/runs/wait", body+"}").Want(t, 404, "checkpoint_not_found", gone) // a separate thread
 					b.Post(newThread()+"/runs/wait", body+`,"if_not_exists":"create"}`).Want(t, 404, "checkpoint_not_found", gone)
 				}
 			}
@@ -50,7 +50,7 @@ func TestARunFromAMissingCheckpoint(t *testing.T) {
 	}
 }
 
-// A run goes on from the checkpoint that LangGraph's config names, as from one that stands beside it.
+// A run continues at the checkpoint in LangGraph's config as at one in the request.
 func TestARunFromACheckpointOfTheConfig(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())

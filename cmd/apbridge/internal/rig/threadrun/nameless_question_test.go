@@ -12,9 +12,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestAQuestionWithoutAnIDHasOneEverywhere: an agent that gives its questions no ids is asked for; every way to read
-// the question tells the same id, once, also when it is told again by another process, and the agent is given the
-// answer alone.
+// TestAQuestionWithoutAnIDHasOneEverywhere checks an agent whose questions have no ids: every way to read the question
+// has the same id, once, even after another process has repeated it, and the agent only receives the answer.
 func TestAQuestionWithoutAnIDHasOneEverywhere(t *testing.T) {
 	t.Parallel()
 	for name, answer := range answersOf {
@@ -38,7 +37,7 @@ func TestAQuestionWithoutAnIDHasOneEverywhere(t *testing.T) {
 	}
 }
 
-// askedIn are the ids of the questions in the frames of a run, with "updates" and with "values" once each.
+// askedIn returns the ids of the questions in the frames of a run, in "updates" and in "values" once each.
 func askedIn(frames []rig.Frame) (ids []string) {
 	for _, f := range frames {
 		if list, _ := f.At("__interrupt__").([]any); list != nil {
@@ -93,7 +92,7 @@ func pending(a rig.Answer) (ids []string) {
 	return ids
 }
 
-// checkToldAlone wants the agent to be told an answer without an id that it has never given.
+// checkToldAlone expects that the agent receives an answer without an id, which it never gave.
 func checkToldAlone(t *testing.T, agent *adaptertest.ThreadAgent) {
 	t.Helper()
 	var last struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// askedBefore is a thread on which "agent" has asked, and "calm" has come to an end since, as often as told.
+// askedBefore is a thread on which "agent" has asked, followed by a number of completed runs of "calm".
 func askedBefore(t *testing.T, agent http.Handler, dialect string, ends int) (b *rig.Bridge, at, id string) {
 	t.Helper()
 	calm := adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL
@@ -26,7 +26,7 @@ func askedBefore(t *testing.T, agent http.Handler, dialect string, ends int) (b 
 	return b, at, id
 }
 
-// answersOf are ways to answer a question by its agent.
+// answersOf are ways to answer an agent's question.
 var answersOf = map[string]func(b *rig.Bridge, at, id string) rig.Answer{
 	"resume": func(b *rig.Bridge, at, _ string) rig.Answer {
 		return b.Post(at+"/runs/wait", `{`+saysAgent+`"command":{"resume":"blue"}}`)
@@ -45,7 +45,7 @@ var answersOf = map[string]func(b *rig.Bridge, at, id string) rig.Answer{
 	},
 }
 
-// TestAQuestionOutlivesOtherAgentsRuns: new input for another agent is no answer, and drops nothing.
+// TestAQuestionOutlivesOtherAgentsRuns checks that new input for another agent neither answers nor drops the question.
 func TestAQuestionOutlivesOtherAgentsRuns(t *testing.T) {
 	t.Parallel()
 	for name, answer := range answersOf {
@@ -81,7 +81,7 @@ func TestAQuestionOutlivesOtherAgentsRuns(t *testing.T) {
 		agent := rig.Curious(1)
 		b, at, _ := askedBefore(t, agent, "taskstep", 1)
 		steps := "/agents/agent/ap/v1/agent/tasks/" + b.Get(at+"/runs").OK().Text("1.run_id") + "/steps"
-		for range 3 { // two steps are to be handed out first
+		for range 3 { // two steps have to be handed out first
 			b.Post(steps, `{"input":"blue"}`).OK()
 		}
 		rig.CheckAnswered(t, agent, []string{"", "", `{"input":"blue"}`})
@@ -118,7 +118,7 @@ func checkOpen(b *rig.Bridge, at, id string) {
 	}
 }
 
-// TestAnOldQuestionIsAnswered: however many runs follow it, the agent that asked is found.
+// TestAnOldQuestionIsAnswered checks that the agent that asked is found, however many runs follow.
 func TestAnOldQuestionIsAnswered(t *testing.T) {
 	t.Parallel()
 	for name, answer := range answersOf {
@@ -133,8 +133,8 @@ func TestAnOldQuestionIsAnswered(t *testing.T) {
 	}
 }
 
-// TestQuestionsOfOneAgentsRuns: runs beside each other have each asked. What an answer is given to has to be said, one
-// run at a time.
+// TestQuestionsOfOneAgentsRuns checks concurrent runs that have each asked. An answer must name its question, and
+// answers those of one run at a time.
 func TestQuestionsOfOneAgentsRuns(t *testing.T) {
 	t.Parallel()
 	b := rig.StartBridge(t, rig.ConfigFor(t, map[string]config.Agent{

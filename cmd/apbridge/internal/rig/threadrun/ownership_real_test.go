@@ -20,14 +20,14 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// sent is a run as it was sent to the agent's server.
+// sent is a run in the form in which the agent's server received it.
 type sent struct {
 	thread string // the upstream thread
 	body   string
-	seeded bool // the thread was made with a state
+	seeded bool // the thread was created with a state
 }
 
-// wire stands in front of a real LangGraph server and notes the runs it is sent.
+// wire is a proxy for a real LangGraph server and records the runs that it receives.
 type wire struct {
 	http.Handler
 	url string
@@ -89,7 +89,7 @@ func (w *wire) last(t *testing.T) sent {
 	return w.runs[len(w.runs)-1]
 }
 
-// owned is a thread in front of real graphs, on which one run has ended.
+// owned is a thread of real graphs, with one ended run.
 type owned struct {
 	*rig.Bridge
 	wire   *wire
@@ -133,8 +133,8 @@ func (o *owned) on(agent, text string, more ...string) rig.Answer {
 
 func saidAt(a rig.Answer, path string) string { return fmt.Sprint(rig.Pluck(a.List(path), "content")) }
 
-// chatted is what is said on a thread where the graph "chat" was told texts; one that begins with "=" was put there
-// without it.
+// chatted returns the expected messages of a thread on which the graph "chat" received texts. A text that begins with
+// "=" was added without the graph.
 func chatted(texts ...string) string {
 	var all []string
 	for _, text := range texts {
@@ -147,7 +147,7 @@ func chatted(texts ...string) string {
 	return "[" + strings.Join(all, " ") + "]"
 }
 
-// both fails the test unless the thread says what is wanted, here and where the agent keeps it.
+// both fails the test unless the thread has the expected messages, here and at the agent.
 func (o *owned) both(want string) {
 	o.T.Helper()
 	if got := saidAt(o.Get(o.at+"/state").OK(), "values.messages"); got != want {
@@ -187,8 +187,8 @@ func (o *owned) checkpoints() (ids []string) {
 	return ids
 }
 
-// TestRealStateOwnership: before a run on a real LangGraph server both sides are brought to one state, whichever side
-// changed it, and the server's own reducers are the ones that count.
+// TestRealStateOwnership checks that both sides have the same state before a run on a real LangGraph server, whichever
+// side changed it, and that the server's own reducers are used.
 func TestRealStateOwnership(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// A question is answered by words for the agent that asked it. Another agent is told its input on the same thread.
+// Text answers a question of the agent that asked it. Another agent receives it as input on the same thread.
 func TestProtocolInputForAnotherAgentThanTheOneThatAsks(t *testing.T) {
 	t.Parallel()
 	asking := adaptertest.Serve(t, rig.Curious(1))

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// askers is a thread on which agents have worked beside each other, and have asked: "agent" before "other", whose run
-// is the newer one and ends later. "calm" has asked nothing, and ends last.
+// askers is a thread on which agents have worked concurrently and asked: "agent" before "other", whose run is newer and
+// ends later. "calm" has asked nothing and ends last.
 func askers(t *testing.T) (b *rig.Bridge, at string, asking map[string]*adaptertest.StepAgent, questions map[string]string) {
 	t.Helper()
 	asking = map[string]*adaptertest.StepAgent{"agent": rig.Curious(1), "other": rig.Curious(1), "calm": adaptertest.NewStepAgent(adaptertest.Plain)}
@@ -38,8 +38,8 @@ func askers(t *testing.T) (b *rig.Bridge, at string, asking map[string]*adaptert
 	return b, at, asking, questions
 }
 
-// A question is answered by the agent that asked it, whichever worked on the thread last. What another agent asked
-// stays open until it is answered itself.
+// An answer goes to the agent that asked, whichever worked on the thread last. Questions of other agents stay open
+// until they are answered.
 func TestProtocolAnswersTheAgentThatAsked(t *testing.T) {
 	t.Parallel()
 	for name, left := range map[string]string{"agent": "other", "other": "agent"} {
@@ -60,7 +60,7 @@ func TestProtocolAnswersTheAgentThatAsked(t *testing.T) {
 	}
 }
 
-// What several agents have asked is not answered at once: one run is of one agent.
+// Questions of several agents are not answered together, because one run belongs to one agent.
 func TestProtocolAnswersOneAgentAtATime(t *testing.T) {
 	t.Parallel()
 	b, at, asking, questions := askers(t)

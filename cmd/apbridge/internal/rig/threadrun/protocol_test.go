@@ -21,7 +21,7 @@ import (
 // everything is a request for all events of a thread.
 const everything = `{"channels":["values","updates","messages","tools","lifecycle","input","checkpoints","tasks","custom"]}`
 
-// events reads a thread's events from their beginning, up to the nth of which ok holds.
+// events reads a thread's events from the beginning, up to the nth for which ok is true.
 func events(b *rig.Bridge, path, filter string, n int, ok func(rig.Frame) bool, headers ...string) (list []rig.Frame) {
 	b.T.Helper()
 	for {
@@ -34,7 +34,7 @@ func events(b *rig.Bridge, path, filter string, n int, ok func(rig.Frame) bool, 
 	}
 }
 
-// runOver is the event that ends a run.
+// runOver reports whether an event ends a run.
 func runOver(f rig.Frame) bool {
 	switch f.At("params.data.event") {
 	case "completed", "failed", "interrupted":
@@ -52,8 +52,8 @@ func newThread() string { return "/threads/" + mapping.NewID() }
 
 const starts = `{"id":1,"method":"run.start","params":{"assistant_id":"agent",` + rig.SaysHi + `}}`
 
-// A run that is started by a command makes its thread, and is told in the order that clients build their pages from.
-// The same is told again, with the same ids, in either spelling.
+// A run started by a command creates its thread, and its events have the order from which clients build their pages.
+// Another reader gets the same events with the same ids, in either spelling.
 func TestProtocolTellsARun(t *testing.T) {
 	t.Parallel()
 	for name, agent := range map[string]http.Handler{
@@ -133,7 +133,7 @@ func checkOrder(t *testing.T, b *rig.Bridge, thread string, seen []rig.Frame) {
 	}
 }
 
-// Where a client is asked it may answer at once, and what it answered is told to all.
+// A client may answer a question at once, and all readers see the answer.
 func TestProtocolQuestionIsAnsweredAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, agent := range map[string]http.Handler{
@@ -173,7 +173,7 @@ func TestProtocolQuestionIsAnsweredAtOnce(t *testing.T) {
 	}
 }
 
-// What another tenant's client sends to a thread tells it nothing.
+// A client of another tenant learns nothing about a thread from what it sends to it.
 func TestProtocolOfAnotherTenantsThread(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain))
@@ -185,7 +185,7 @@ func TestProtocolOfAnotherTenantsThread(t *testing.T) {
 	defer leave()
 	req, _ := http.NewRequestWithContext(ctx, "POST", b.URL+thread+"/stream/events", strings.NewReader(everything))
 	req.Header.Set("X-Api-Key", "key-of-b")
-	res, err := http.DefaultClient.Do(req) // before the thread is there
+	res, err := http.DefaultClient.Do(req) // before the thread exists
 	if err != nil || res.StatusCode != 200 {
 		t.Fatal(res, err)
 	}
@@ -198,18 +198,18 @@ func TestProtocolOfAnotherTenantsThread(t *testing.T) {
 		}
 	}
 	b.Do("POST", thread+"/commands", starts).Is(401)
-	events(b, thread+"/stream/events", everything, 1, runOver, "X-Api-Key", "key-of-a") // all that happened was told by now
+	events(b, thread+"/stream/events", everything, 1, runOver, "X-Api-Key", "key-of-a") // all events have been sent by now
 	leave()
 	if text, _ := io.ReadAll(res.Body); len(text) > 0 {
 		t.Errorf("another tenant was told %s", text)
 	}
-	// Ids are a tenant's own: a run that another one starts is on a thread of its own.
+	// Ids belong to a tenant: a run that another one starts is on a separate thread.
 	if own := command(b, thread, starts, theirs...).Text("result.run_id"); b.Do("GET", thread+"/runs/"+own, "", "X-Api-Key", "key-of-a").Status != 404 {
 		t.Error("a run of another tenant is on the thread")
 	}
 }
 
-// A key that may not use the agent of a thread is told nothing of it, and changes nothing.
+// A key that may not use a thread's agent learns nothing about the thread and changes nothing.
 func TestProtocolOfAnotherAgentsThread(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain))

@@ -26,15 +26,15 @@ func atItsQuestion(b *rig.Bridge, more string) (at string, id string) {
 	return at, asked.Text("__interrupt__.0.id")
 }
 
-// message is an input of one human message.
+// message returns an input with one human message.
 func message(text string) string {
 	return fmt.Sprintf(`"input":{"messages":[{"type":"tool","id":"do-not-render-1","tool_call_id":"c","content":"Successfully handled tool call."},{"type":"human","id":"m1","content":%q}]}`, text)
 }
 
-// editAnswer is what a page sends whose card has a field for the answer.
+// editAnswer is the answer of a page whose card has a field for it.
 const editAnswer = `{"decisions":[{"type":"edit","edited_action":{"name":"ask_user","args":{"question":"Which colour?","answer":"blue"}}}]}`
 
-// TestEveryWayToAnswer: whatever a client answers in, the agent is told the words.
+// TestEveryWayToAnswer checks that the agent receives the text, whatever form a client's answer has.
 func TestEveryWayToAnswer(t *testing.T) {
 	t.Parallel()
 	wait := func(b *rig.Bridge, at, body string) { b.Post(at+"/runs/wait", `{`+saysAgent+body+`}`).OK() }
@@ -87,8 +87,8 @@ func TestEveryWayToAnswer(t *testing.T) {
 	}
 }
 
-// TestAnswerWithAFile: a message that answers brings its files along, names them to the agent, and stays as it was
-// sent. Without a word, the file is the answer.
+// TestAnswerWithAFile checks that the files of a message that answers reach the agent, with their names, and that the
+// message is unchanged. Without text, the file is the answer.
 func TestAnswerWithAFile(t *testing.T) {
 	t.Parallel()
 	for content, told := range map[string]string{
@@ -118,8 +118,8 @@ func TestAnswerWithAFile(t *testing.T) {
 	}
 }
 
-// TestMessagesBesideAnAnswer are told with it, as far as the thread has not got them, and what is kept from the agent
-// is in the header of losses.
+// TestMessagesBesideAnAnswer checks that other messages that the thread lacks are sent with the answer, and that the
+// loss header names those withheld from the agent.
 func TestMessagesBesideAnAnswer(t *testing.T) {
 	t.Parallel()
 	const system, blue = `{"type":"system","id":"s1","content":"Be brief."}`, `{"type":"human","id":"m1","content":"blue"}`
@@ -168,7 +168,8 @@ func TestMessagesBesideAnAnswer(t *testing.T) {
 	}
 }
 
-// TestMessagesBesideAConsent: a step that goes on is told nothing, which the header says.
+// TestMessagesBesideAConsent checks that a step that only continues passes on no messages, and that the header reports
+// it.
 func TestMessagesBesideAConsent(t *testing.T) {
 	t.Parallel()
 	for sent, lossy := range map[string]string{
@@ -184,7 +185,8 @@ func TestMessagesBesideAConsent(t *testing.T) {
 	}
 }
 
-// TestAnswersThatAreNone are refused, name the question, reach no agent, and leave it open.
+// TestAnswersThatAreNone checks that they are refused with the question's id, reach no agent, and leave the question
+// open.
 func TestAnswersThatAreNone(t *testing.T) {
 	t.Parallel()
 	agent := rig.Curious(1)
@@ -210,7 +212,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 	b.Post(at+"/runs/wait", `{`+saysAgent+`"command":{"resume":"late"}}`).Is(http.StatusConflict)
 }
 
-// TestGotoEndDropsTheQuestion: "Mark as resolved" of chat pages.
+// TestGotoEndDropsTheQuestion checks "Mark as resolved" of chat pages.
 func TestGotoEndDropsTheQuestion(t *testing.T) {
 	t.Parallel()
 	for _, to := range []string{`{"goto":"__end__"}`, `{"goto":["__end__"],"update":null,"resume":null}`} {
@@ -248,8 +250,8 @@ func TestGotoEndDropsTheQuestion(t *testing.T) {
 	}
 }
 
-// TestRespondWithGotoEndDropsTheQuestion: the same over the streaming protocol, whose command has to name the question
-// and may say null to it.
+// TestRespondWithGotoEndDropsTheQuestion does the same with the streaming protocol, whose command must name the
+// question and may have null as its answer.
 func TestRespondWithGotoEndDropsTheQuestion(t *testing.T) {
 	t.Parallel()
 	agent := rig.Curious(1)
@@ -278,8 +280,8 @@ func TestRespondWithGotoEndDropsTheQuestion(t *testing.T) {
 	}
 }
 
-// TestGotoEndIsTheGraphsBusiness: a thread/run agent is told what the client said, and what it makes of that is the
-// thread's state.
+// TestGotoEndIsTheGraphsBusiness checks that a thread/run agent receives the client's command, and that its result is
+// the thread's state.
 func TestGotoEndIsTheGraphsBusiness(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -315,13 +317,13 @@ func TestGotoEndIsTheGraphsBusiness(t *testing.T) {
 	}
 }
 
-// asksMessages has an agent take messages for answers, or not.
+// asksMessages sets whether an agent takes messages as answers.
 func asksMessages(how string) func(*config.Agent) {
 	return func(a *config.Agent) { a.AnswerByMessage = how }
 }
 
-// TestMessagesThatAnswerNothing: an approval is never given in passing, and a configuration may have no message be an
-// answer.
+// TestMessagesThatAnswerNothing checks that a message never gives approval, and that a configuration may disable
+// answers by messages.
 func TestMessagesThatAnswerNothing(t *testing.T) {
 	t.Parallel()
 	tool := `{"use_tool":{"name":"write_file","arguments":{"filename":"a"}}}`
@@ -364,8 +366,8 @@ func TestMessagesThatAnswerNothing(t *testing.T) {
 	})
 }
 
-// TestNoInputPassesABreakpoint that the client has set itself, as in LangGraph; it is no consent to what the agent or
-// its operator asks.
+// TestNoInputPassesABreakpoint checks that a run without input continues after a stop that the client requested, as in
+// LangGraph, and that it does not count as consent to a question of the agent or its operator.
 func TestNoInputPassesABreakpoint(t *testing.T) {
 	t.Parallel()
 	agent := rig.Curious(1)
@@ -382,8 +384,8 @@ func TestNoInputPassesABreakpoint(t *testing.T) {
 	step.Post(at+"/runs/wait", `{`+saysAgent+`"input":null}`).Is(http.StatusUnprocessableEntity)
 }
 
-// TestResponseSchema of a graph's question is shown wherever the question is, and answers are checked against it before
-// the graph is told.
+// TestResponseSchema checks that the schema of a graph's question is shown wherever the question is, and that answers
+// are checked against it before the graph receives them.
 func TestResponseSchema(t *testing.T) {
 	t.Parallel()
 	const schema = `{"type":"object","properties":{"days":{"type":"integer"}},"required":["days"]}`

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// asNode is what RemoteGraph of langgraph 1.2 (Python) sends where it is a node of another graph (POST
-// /threads/{id}/runs/stream); resumed are the members of configurable that only a resumed parent sends.
+// asNode is the request that RemoteGraph of langgraph 1.2 (Python) sends as a node of another graph (POST
+// /threads/{id}/runs/stream). resumed are the members of configurable that only a resumed parent sends.
 func asNode(resumed string) string {
 	return `{"input":{"messages":[{"content":"hi","additional_kwargs":{},"response_metadata":{},"type":"human","name":null,"id":"h1"}]},
 		"config":{"recursion_limit":10007,"tags":[],"metadata":{"langgraph_step":1,"langgraph_node":"remote","thread_id":"t"},
@@ -22,14 +22,14 @@ func asNode(resumed string) string {
 		"stream_mode":["values","updates"],"stream_subgraphs":true,"assistant_id":"agent","if_not_exists":"create"}`
 }
 
-// outright is what RemoteGraph sends where it is called by itself: input, or a Command as dataclasses.asdict makes it.
+// outright is the request of RemoteGraph outside of a graph: input, or a Command in the form of dataclasses.asdict.
 func outright(what string) string {
 	return `{` + what + `,"config":{"recursion_limit":25,"tags":[],"metadata":{},"configurable":{}},
 		"stream_mode":["values","updates"],"stream_subgraphs":false,"assistant_id":"agent","if_not_exists":"create"}`
 }
 
-// atQuestion reads a stream as RemoteGraph does: it leaves at the first updates frame with __interrupt__. It returns
-// the id of the question, "" where the run ended without one.
+// atQuestion reads a stream like RemoteGraph: it leaves at the first updates frame with __interrupt__. It returns the
+// id of the question, or "" if the run ended without one.
 func atQuestion(b *rig.Bridge, at, body string) string {
 	b.T.Helper()
 	ctx, leave := context.WithTimeout(context.Background(), time.Minute)
@@ -66,8 +66,8 @@ func atQuestion(b *rig.Bridge, at, body string) string {
 	}
 }
 
-// curiousAgents ask in their first run and end in the second. The graph's server keeps its streams open at the end, as
-// that of LangGraph in JavaScript does.
+// curiousAgents ask in their first run and end in the second. The graph's server keeps its streams open at the end,
+// like LangGraph's JavaScript server.
 func curiousAgents() map[string]adaptertest.Peer {
 	ask, chat := adaptertest.AskPlay(), adaptertest.ChatPlay()
 	ask.Linger, chat.Linger = true, true
@@ -77,7 +77,7 @@ func curiousAgents() map[string]adaptertest.Peer {
 	}
 }
 
-// TestRemoteGraphAnswersAtOnce: a client that leaves at the question and answers in the same moment finds the thread
+// TestRemoteGraphAnswersAtOnce checks that a client that leaves at the question and answers at once finds the thread
 // free.
 func TestRemoteGraphAnswersAtOnce(t *testing.T) {
 	t.Parallel()
@@ -97,8 +97,8 @@ func TestRemoteGraphAnswersAtOnce(t *testing.T) {
 	}
 }
 
-// TestRemoteGraphAsANode: a parent graph that is resumed calls its node again, with the same input and the answers by
-// their ids.
+// TestRemoteGraphAsANode checks a parent graph that is resumed and calls its node again, with the same input and the
+// answers by their ids.
 func TestRemoteGraphAsANode(t *testing.T) {
 	t.Parallel()
 	for name, spell := range map[string]func(string) string{
@@ -124,7 +124,7 @@ func TestRemoteGraphAsANode(t *testing.T) {
 			if diff := cmp.Diff([]any{"hi", "one", "I need to know more.", "blue", "blue it is"}, rig.Pluck(state.List("values.messages"), "content")); diff != "" {
 				t.Errorf("messages (-want +got):\n%s", diff)
 			}
-			// The next node that is resumed has no question open: its call is a run like any other.
+			// The next resumed node has no open question, so its call is an ordinary run.
 			if id := atQuestion(b, at, asNode(resumed)); id == "" || agent.Counts().Creates != 2 {
 				t.Errorf("question %q, %d tasks", id, agent.Counts().Creates)
 			}
@@ -132,7 +132,7 @@ func TestRemoteGraphAsANode(t *testing.T) {
 	}
 }
 
-// TestRemoteGraphAsANodeWithAGraph: a graph reads the parent's answers by itself.
+// TestRemoteGraphAsANodeWithAGraph checks that a graph reads the parent's answers itself.
 func TestRemoteGraphAsANodeWithAGraph(t *testing.T) {
 	t.Parallel()
 	agent := rig.Asking(adaptertest.ChatPlay())

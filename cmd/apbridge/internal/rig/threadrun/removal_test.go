@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestRemovedMessagesAreGone: LangChain's RemoveMessage takes messages out of the thread of a task/step agent, however
-// it is written, and the agent is told neither them nor the removal.
+// TestRemovedMessagesAreGone checks that LangChain's RemoveMessage removes messages from the thread of a task/step
+// agent, in whatever form, and that the agent receives neither them nor the removal.
 func TestRemovedMessagesAreGone(t *testing.T) {
 	t.Parallel()
 	const asks = `{"role":"user","id":"m2","content":"who?"}`
@@ -46,7 +46,7 @@ func TestRemovedMessagesAreGone(t *testing.T) {
 	}
 }
 
-// TestARemovalNamesItsMessage, as LangChain's class wants it.
+// TestARemovalNamesItsMessage checks that a removal needs an id, as in LangChain's class.
 func TestARemovalNamesItsMessage(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())

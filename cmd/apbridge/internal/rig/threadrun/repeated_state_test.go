@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// Servers tell the checkpoint that a run goes on from again. It stands in the history once, and clients that follow
-// checkpoints are shown it.
+// Servers repeat the checkpoint at which a run continues. It is in the history once, and clients that follow
+// checkpoints see it.
 func TestRunsThatGoOnRepeatNoCheckpoint(t *testing.T) {
 	t.Parallel()
 	const (
@@ -39,7 +39,7 @@ func TestRunsThatGoOnRepeatNoCheckpoint(t *testing.T) {
 		second adaptertest.ThreadPlay
 		update bool
 		shown  string // the source of the first checkpoint that the second run shows
-		made   int    // checkpoints in all
+		made   int    // checkpoints in total
 	}{
 		"after a stop":      {goesOn(`{"run_id":"01a1fc7d-bb54-710b-addd-000000000099","source":"loop","step":0,"user_id":"ada","api_key":"plain-secret"}`, 0), false, "loop", 3},
 		"after an update":   {goesOn(`{"graph_id":"agent","source":"update","step":1}`, 1), true, "update", 4},

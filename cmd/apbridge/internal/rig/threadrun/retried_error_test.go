@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// What a failed attempt said is not shown as the run's, where the next attempt succeeds: LangGraph Server ends streams
-// with it before 0.16.
+// The error of a failed attempt is not shown as the run's if the next attempt succeeds. LangGraph Server before 0.16
+// ends streams with it.
 func TestTheErrorOfARetriedAttemptIsNotTheRuns(t *testing.T) {
 	t.Parallel()
 	var attempts atomic.Int32

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestARolledBackRunIsGoneAtItsAgentToo: the thread of a graph keeps what a run did there that was stopped in the
-// middle. The next run does not begin with that.
+// TestARolledBackRunIsGoneAtItsAgentToo checks that the next run does not begin with the changes of a run that was
+// stopped in the middle, which the graph's thread still has.
 func TestARolledBackRunIsGoneAtItsAgentToo(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -50,8 +50,8 @@ func TestARolledBackRunIsGoneAtItsAgentToo(t *testing.T) {
 	}
 }
 
-// TestARunThatNeverBeganUndoesNothing: after a run that failed the next one goes on in its agent's thread, also when
-// one was deleted that was still to start.
+// TestARunThatNeverBeganUndoesNothing checks that the run after a failed one continues in its agent's thread, even if a
+// run that had not started was deleted.
 func TestARunThatNeverBeganUndoesNothing(t *testing.T) {
 	t.Parallel()
 	graph := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{
@@ -68,7 +68,7 @@ func TestARunThatNeverBeganUndoesNothing(t *testing.T) {
 	}
 }
 
-// TestRealRollback: in front of a LangGraph server, as TestARolledBackRunIsGoneAtItsAgentToo.
+// TestRealRollback is TestARolledBackRunIsGoneAtItsAgentToo with a LangGraph server.
 func TestRealRollback(t *testing.T) {
 	t.Parallel()
 	o := newOwned(t, newWire(t))

@@ -16,7 +16,7 @@ import (
 
 const runLogKey = "0123456789abcdef"
 
-// logged is a line of the log about a run; nil when there is none.
+// logged is a line of the log about a run, or nil if there is none.
 func logged(b *rig.Bridge, message, run string) *observer.LoggedEntry {
 	for _, e := range b.Logs.All() {
 		if strings.HasPrefix(e.Message, message) && e.ContextMap()["run"] == run {
@@ -26,8 +26,8 @@ func logged(b *rig.Bridge, message, run string) *observer.LoggedEntry {
 	return nil
 }
 
-// A run is found in the log by its id: when it begins, parks and ends, who asked for it, and the request that made it.
-// What was said is not there.
+// A run is found in the log by its id: when it begins, parks and ends, its principal, and the request that created it.
+// Its contents are not logged.
 func TestRunsAreLogged(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, `
@@ -85,8 +85,8 @@ auth: {keys: [{id: app, key: '`+runLogKey+`'}]}`, map[string]http.Handler{"legac
 	}
 }
 
-// What a process leaves is handed over, and taken up by the next one, which say so. A process says what it is
-// configured to.
+// Runs that a process leaves are handed over and resumed by the next one. Both log that. A process logs its
+// configuration.
 func TestTakeoversAreLogged(t *testing.T) {
 	t.Parallel()
 	asked, goOn := make(chan struct{}, 8), make(chan struct{})

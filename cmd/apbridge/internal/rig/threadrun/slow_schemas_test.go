@@ -15,9 +15,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestSchemasThatTakeLong: a page that asks for a graph's schemas before it shows anything waits for the agent's own,
-// and is never told others in their place. One that leaves costs nothing: the agent is asked once, and whoever asks
-// then is told what it says.
+// TestSchemasThatTakeLong checks that a page that requests a graph's schemas first waits for the agent's own, and never
+// gets others instead. If it leaves, the agent is still called only once, and later requests get its answer.
 func TestSchemasThatTakeLong(t *testing.T) {
 	t.Parallel()
 	agent, say := &adaptertest.ThreadAgent{}, make(chan struct{})
@@ -50,7 +49,7 @@ func TestSchemasThatTakeLong(t *testing.T) {
 	if err := <-left; !errors.Is(err, context.Canceled) {
 		t.Errorf("a client that left was answered: %v", err)
 	}
-	time.AfterFunc(6*time.Second, let) // longer than an agent is waited for whose schemas are known
+	time.AfterFunc(6*time.Second, let) // longer than the wait for an agent whose schemas are known
 	if got := b.Get("/assistants/agent/schemas").OK(); got.At("input_schema.title") != "in" || got.At("state_schema.properties") != nil {
 		t.Errorf("it answered %s", got.Body)
 	}

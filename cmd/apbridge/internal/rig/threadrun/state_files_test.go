@@ -10,15 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// saidWith is a human message of some parts.
+// saidWith returns a human message with some parts.
 func saidWith(id string, parts ...string) string {
 	return fmt.Sprintf(`{"type":"human","id":%q,"content":[%s]}`, id, strings.Join(parts, ","))
 }
 
 const text = `{"type":"text","text":"look"}`
 
-// TestFilesOfAStateUpdate: files in messages that come by a state update, or with the states of a new thread, are
-// artifacts with it, and the next run's agent is given them.
+// TestFilesOfAStateUpdate checks that files in messages of a state update, or of a new thread's states, become
+// artifacts with it, and that the next run's agent receives them.
 func TestFilesOfAStateUpdate(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())
@@ -27,7 +27,7 @@ func TestFilesOfAStateUpdate(t *testing.T) {
 		"an update": func() string {
 			at := b.Thread()
 			b.Post(at+"/state", `{"values":`+values+`}`).OK()
-			b.Post(at+"/state", `{"values":`+values+`}`).OK() // the same again brings nothing
+			b.Post(at+"/state", `{"values":`+values+`}`).OK() // repeating it adds nothing
 			return at
 		},
 		"supersteps": func() string {
@@ -53,8 +53,8 @@ func TestFilesOfAStateUpdate(t *testing.T) {
 	}
 }
 
-// TestStatedFilesOfAStateUpdate: values.files of an update, and of the states of a new thread, are artifacts at once,
-// with the bytes that agents are given; what is removed from the state is none any more.
+// TestStatedFilesOfAStateUpdate checks that values.files of an update, and of a new thread's states, become artifacts
+// at once, with the bytes that agents receive, and that files removed from the state are no longer artifacts.
 func TestStatedFilesOfAStateUpdate(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())
@@ -96,8 +96,8 @@ func TestStatedFilesOfAStateUpdate(t *testing.T) {
 	}
 }
 
-// TestStatedFilesOfAGraph: an update that the graph takes brings files as a run of it does, and what cannot be an
-// artifact is left to it.
+// TestStatedFilesOfAGraph checks that an update accepted by the graph brings files as a run does, and that invalid
+// files are left to the graph.
 func TestStatedFilesOfAGraph(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}, rig.AsThreads)
@@ -109,7 +109,7 @@ func TestStatedFilesOfAGraph(t *testing.T) {
 	}
 }
 
-// TestBadFilesOfAStateUpdate are refused, and leave the state as it was.
+// TestBadFilesOfAStateUpdate checks that they are refused and do not change the state.
 func TestBadFilesOfAStateUpdate(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())
@@ -139,8 +139,8 @@ func TestGraphsHaveNoFilesOfAStateUpdate(t *testing.T) {
 	}
 }
 
-// TestSaidAnewWithoutItsFile: a message that is said anew without its file keeps it from the agent, whatever brought
-// the file; what was uploaded stays, and the line that has the file, too.
+// TestSaidAnewWithoutItsFile checks that a message that is replaced by one without its file withholds the file from the
+// agent, whatever brought it. Uploads stay, and so does the line that has the file.
 func TestSaidAnewWithoutItsFile(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]func(b *rig.Bridge, at, message string){

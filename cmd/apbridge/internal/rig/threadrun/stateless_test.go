@@ -6,12 +6,13 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestStatelessRunsAreListedAndTheirThreadsAreNot: clients list the threads that they made, and people the runs.
+// TestStatelessRunsAreListedAndTheirThreadsAreNot checks that clients list only the threads that they created, and
+// people all runs.
 func TestStatelessRunsAreListedAndTheirThreadsAreNot(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, "limits: {tenant: {threads: 2}}"+rig.OneAgent, rig.Legacy())
 	thread := b.Thread()[len("/threads/"):]
-	for range 3 { // those that are over do not count as threads
+	for range 3 { // ended ones do not count as threads
 		b.Do("POST", "/runs/wait", `{"input":"hi"}`).Want(t, 200, `"status":"success"`)
 	}
 	runs := b.Do("POST", "/runs/search", `{}`).OK()

@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/examples/legacyagent"
 )
 
-// A thread says what it takes, and takes more with each run.
+// A thread reports its storage, which grows with each run.
 func TestThreadsSayWhatTheyTake(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, "agents: {a: {url: $A}}", map[string]http.Handler{"a": legacyagent.Handler()})

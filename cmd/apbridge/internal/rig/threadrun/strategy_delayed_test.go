@@ -9,9 +9,9 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestStrategiesBesideADelayedRun: a run that waits for its time holds the thread, although nothing is at work, as it
-// does on a LangGraph server: reject is refused, with the words that help, interrupt and rollback take its place. An
-// enqueued run does not wait for the time of another.
+// TestStrategiesBesideADelayedRun checks that a run that waits for its time holds the thread, although nothing is
+// active, as on a LangGraph server: reject is refused with advice, and interrupt and rollback replace it. An enqueued
+// run does not wait for the other one's time.
 func TestStrategiesBesideADelayedRun(t *testing.T) {
 	t.Parallel()
 	for kind, peer := range rig.EitherKind() {
@@ -44,8 +44,7 @@ func TestStrategiesBesideADelayedRun(t *testing.T) {
 	}
 }
 
-// A delayed run may itself be asked for with reject: it holds the thread from the moment it is made, not from its time
-// on.
+// A delayed run may itself have the strategy reject: it holds the thread from its creation, not only from its time on.
 func TestDelayedRunIsRejectedByABusyThread(t *testing.T) {
 	t.Parallel()
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 1)

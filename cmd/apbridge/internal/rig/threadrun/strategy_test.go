@@ -12,11 +12,11 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// creator is a route that starts a run on a thread, which is a topic as well.
+// creator is a route that starts a run on a thread, which is also a topic.
 type creator struct {
 	name, path, body string // the thread is {t}, the strategy {s}, the task {k}
-	made, task       string // below the topic: the route that makes the task first, and its body
-	fallback         string // the strategy without one
+	made, task       string // below the topic: the route that creates the task first, and its body
+	fallback         string // the strategy without one in the request
 }
 
 const strategyBody = `{"assistant_id":"agent","multitask_strategy":{s},` + rig.SaysHi + `}`
@@ -73,12 +73,12 @@ func newBusyThread(t *testing.T, c creator, strategy string, change ...func(*con
 	return d
 }
 
-// omitNull leaves out a strategy that the request does not name.
+// omitNull removes a strategy that the request does not specify.
 func omitNull(body string) string {
 	return strings.NewReplacer(`"multitask_strategy":null,`, "", `"multitask_strategy":null`, "").Replace(body)
 }
 
-// statuses are those of the thread's runs, oldest first.
+// statuses returns those of the thread's runs, oldest first.
 func (d *busyThread) statuses() string {
 	list := d.Get(d.at + "/runs").OK().List("")
 	var all []string
@@ -93,7 +93,7 @@ func (d *busyThread) runs(want string) {
 	rig.Eventually(d.T, "runs that are "+want, func() bool { return d.statuses() == want })
 }
 
-// outcomes check what becomes of the second request under each strategy.
+// outcomes check the result of the second request under each strategy.
 var outcomes = map[string]func(*busyThread){
 	"reject": func(d *busyThread) {
 		if a := <-d.second; a.Status != http.StatusConflict || !strings.Contains(string(a.Body), "busy") {
@@ -123,7 +123,7 @@ var outcomes = map[string]func(*busyThread){
 		d.Expect(d.at, "status", "busy")
 		d.gate.Open()
 		d.runs("success success")
-		if n := len(d.Get(d.at + "/state").OK().List("values.messages")); n < 7 { // both may have said hi under one id
+		if n := len(d.Get(d.at + "/state").OK().List("values.messages")); n < 7 { // both may have sent hi under one id
 			d.T.Errorf("%d messages, want what both have said", n)
 		}
 		if n := len(d.Get(d.at + "/history?limit=100").OK().List("")); n < 8 {
@@ -132,7 +132,7 @@ var outcomes = map[string]func(*busyThread){
 	},
 }
 
-// TestStrategies: every route that starts a run on a thread honours every strategy, and has a default.
+// TestStrategies checks that every route that starts a run on a thread supports every strategy, and has a default.
 func TestStrategies(t *testing.T) {
 	t.Parallel()
 	sharing := func(a *config.Agent) { a.AllowConcurrent = true }
@@ -165,10 +165,10 @@ func TestStrategies(t *testing.T) {
 	}
 }
 
-// A run whose request names no strategy follows its agent's configuration, and a request that names one does not.
+// A run whose request specifies no strategy follows its agent's configuration, and any other does not.
 func TestDefaultStrategyOfAnAgent(t *testing.T) {
 	t.Parallel()
-	protocol := creators[3] // whose clients' documents say reject
+	protocol := creators[3] // the documents of its clients have reject
 	for set, effect := range map[string]string{"enqueue": "enqueue", "interrupt": "interrupt", "auto": "reject"} {
 		t.Run(set, func(t *testing.T) {
 			t.Parallel()
@@ -183,7 +183,7 @@ func TestDefaultStrategyOfAnAgent(t *testing.T) {
 	})
 }
 
-// A batch makes its runs one by one, each as it would be alone.
+// A batch creates its runs one by one, each with the same result as alone.
 func TestStrategiesInABatch(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain), func(a *config.Agent) { a.AllowConcurrent = true })

@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// strict_resume has an answer refused that answers nothing (SDK 1.15, strictResume). The thread waits on, and a good
-// answer is taken.
+// With strict_resume an answer that answers nothing is refused (SDK 1.15, strictResume). The thread still waits and
+// accepts a valid answer.
 func TestStrictResume(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, rig.Asking(adaptertest.ChatPlay()), rig.AsThreads)

@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// subagent is deepagents' client of an async subagent: it starts a run on a thread of its own, polls it, and reads the
+// subagent is deepagents' client of an async subagent: it starts a run on a separate thread, polls it, and reads the
 // thread's last message, or the run's error.
 type subagent struct {
 	b           *rig.Bridge
@@ -30,7 +30,7 @@ func startSubagent(b *rig.Bridge, words string) *subagent {
 	return s
 }
 
-// tell makes a run with a message, as the Python SDK sends it.
+// tell starts a run with a message, in the form of the Python SDK.
 func (s *subagent) tell(words, more string) {
 	s.b.T.Helper()
 	made := s.post(s.thread+"/runs", `{"input":{"messages":[{"role":"user","content":"`+words+`"}]},"stream_mode":"values",`+
@@ -41,7 +41,7 @@ func (s *subagent) tell(words, more string) {
 	s.run = s.thread + "/runs/" + made.Text("run_id")
 }
 
-// over polls the run until it is in a status that the client takes for the end.
+// over polls the run until its status means the end for the client.
 func (s *subagent) over(want string) rig.Answer {
 	s.b.T.Helper()
 	rig.Eventually(s.b.T, "the end of the subagent's run", func() bool {
@@ -52,7 +52,7 @@ func (s *subagent) over(want string) rig.Answer {
 	return s.b.Get(s.run).OK()
 }
 
-// lastWords is values.messages[-1].content of the thread.
+// lastWords returns values.messages[-1].content of the thread.
 func (s *subagent) lastWords() any {
 	s.b.T.Helper()
 	list := s.b.Get(s.thread).OK().List("values.messages")
@@ -62,7 +62,7 @@ func (s *subagent) lastWords() any {
 	return rig.Dig(list[len(list)-1], "content")
 }
 
-// busySubagent is one in mid-run, whose agent says nothing more in that run.
+// busySubagent is a subagent in the middle of a run, in which its agent sends nothing more.
 func busySubagent(t *testing.T, kind string) *subagent {
 	t.Helper()
 	g := rig.NewGate(rig.EitherKind()[kind](), rig.StepPosts, 2)
@@ -75,8 +75,8 @@ func busySubagent(t *testing.T, kind string) *subagent {
 	return s
 }
 
-// TestSubagent: success is read as the thread's last message, failure as the run's error; more words interrupt what is
-// under way, and a run can be stopped.
+// TestSubagent checks that success is read as the thread's last message and failure as the run's error, that another
+// message interrupts an active run, and that a run can be stopped.
 func TestSubagent(t *testing.T) {
 	t.Parallel()
 	for kind, last := range map[string]string{"step agent": "three", "graph": "the answer is 42"} {
@@ -130,7 +130,7 @@ func TestSubagent(t *testing.T) {
 	}
 }
 
-// TestSubagentKeepsTheConversation: what an interrupted run was asked is told to the agent of the next one.
+// TestSubagentKeepsTheConversation checks that the agent of the next run receives the input of an interrupted one.
 func TestSubagentKeepsTheConversation(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)

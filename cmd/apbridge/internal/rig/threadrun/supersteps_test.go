@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A graph goes on after the node that a client named as the author of the thread's state. A node that the graph does
-// not have, and none, are the end of the graph.
+// A graph continues after the node that a client named as the author of the thread's state. Without one, or with a node
+// that the graph does not have, it is at its end.
 func TestGraphGoesOnAfterTheAuthorOfItsState(t *testing.T) {
 	t.Parallel()
 	const values = `{"messages":[{"type":"human","content":"hi","id":"h1"}]}`

@@ -73,7 +73,7 @@ func streamThread(b *rig.Bridge, thread, query, last string) *threadReader {
 	return r
 }
 
-// until reads up to the nth frame of which ok holds.
+// until reads up to the nth frame for which ok is true.
 func (r *threadReader) until(n int, ok func(threadFrame) bool) (list []threadFrame) {
 	r.t.Helper()
 	for f := range r.frames {
@@ -133,7 +133,7 @@ func TestThreadIsFollowedAcrossRuns(t *testing.T) {
 				t.Errorf("%v", changes)
 			}
 			_ = first
-			// From any frame on, what follows it; from the start, all of it.
+			// A reader after any frame gets the following ones; from the start it gets all.
 			for _, from := range []struct {
 				id   string
 				want []threadFrame
@@ -164,7 +164,7 @@ func TestThreadStreamIsRefused(t *testing.T) {
 	}
 }
 
-// A run that is cancelled while it waits ends in between, although the run before it has nothing to say.
+// A run that is cancelled while it waits ends in between, although the run before it sends nothing.
 func TestThreadStreamOfRunsThatNeverRan(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
@@ -175,7 +175,7 @@ func TestThreadStreamOfRunsThatNeverRan(t *testing.T) {
 	frames := streamThread(b, thread, "", "")
 	busy := b.Begin(thread, `"stream_mode":"updates",`)
 	g.Await(t)
-	frames.until(1, func(f threadFrame) bool { return f.name == "updates" }) // and now it is silent
+	frames.until(1, func(f threadFrame) bool { return f.name == "updates" }) // now it is silent
 	waiting := b.Post(thread+"/runs", `{"assistant_id":"agent","multitask_strategy":"enqueue",`+rig.SaysHi+`}`).OK().Text("run_id")
 	b.Do("POST", thread+"/runs/"+waiting+"/cancel?wait=true", "").Is(204)
 	list := stream.until(1, runDone)
@@ -191,11 +191,11 @@ func TestThreadStreamOfRunsThatNeverRan(t *testing.T) {
 		t.Errorf("%v of %s and %v: %v", done, waiting, busy, list)
 	}
 	b.Do("DELETE", thread, "").Is(204)
-	for range stream.frames { // closes when the thread is gone
+	for range stream.frames { // closes when the thread is deleted
 	}
 }
 
-// Of two runs at a time either is told of when it happens, also while the other is silent.
+// The events of two concurrent runs are sent when they occur, even while the other run is silent.
 func TestThreadStreamOfConcurrentRuns(t *testing.T) {
 	t.Parallel()
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 2)

@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/examples/threadagent"
 )
 
-// A state update on a thread whose agent cannot take it, does not know the thread any more, or is away is the bridge's
-// own work, and the next run there starts from it.
+// If a thread's agent refuses a state update, no longer knows the thread, or is unavailable, the bridge makes the
+// update itself, and the next run starts from it.
 func TestStateIsUpdatedWithoutTheAgent(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
