@@ -43,7 +43,7 @@ type CopyReader interface {
 // TasksAt are the state tasks at a checkpoint of an agent's copy of a thread.
 type TasksAt struct {
 	Checkpoint string // the agent's id of it
-	Run        string // the bridge's run that made it; "" where the agent does not tell
+	Run        string // the bridge's run that made it, else the agent's; "" if the agent names none
 	Step       int
 	Source     string // as mapping.Checkpoint has it
 	Tasks      json.RawMessage

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -31,7 +32,7 @@ type taskWalk struct {
 }
 
 // taskKey is what a checkpoint of a copy is known by: its id there or, since streams do not tell that, its run, step
-// and source.
+// and source. Of a server that names no runs it has step and source alone.
 type taskKey struct {
 	id, run, source string
 	step            int
@@ -44,9 +45,23 @@ func taskKeyOf(c mapping.Checkpoint) taskKey {
 	return taskKey{run: c.RunID, step: c.Step, source: c.Source}
 }
 
+// wantedTasks are the checkpoints whose tasks are looked for, newest first, with the bridge's ids of each.
+type wantedTasks struct {
+	keys []taskKey
+	ids  map[taskKey][]string
+}
+
+func (w *wantedTasks) add(c mapping.Checkpoint, ids []string) {
+	key := taskKeyOf(c)
+	if w.ids[key] == nil {
+		w.keys = append(w.keys, key)
+	}
+	w.ids[key] = append(w.ids[key], ids...)
+}
+
 // of returns the tasks of checkpoints that agents returned in time, by the ids of the checkpoints.
 func (a *agentTasks) of(ctx context.Context, page []mapping.Checkpoint) map[string]json.RawMessage {
-	wanted := map[taskKey][]string{}
+	wanted := &wantedTasks{ids: map[taskKey][]string{}}
 	for i, c := range page {
 		ids := []string{c.ID}
 		for _, before := range page[i+1:] {
@@ -56,11 +71,11 @@ func (a *agentTasks) of(ctx context.Context, page []mapping.Checkpoint) map[stri
 			c, ids = before, append(ids, before.ID)
 		}
 		if len(c.Next) > 0 && !isStep(c) && (c.RunID != "" || c.Remote != "") {
-			wanted[taskKeyOf(c)] = append(wanted[taskKeyOf(c)], ids...)
+			wanted.add(c, ids)
 		}
 	}
 	found := map[string]json.RawMessage{}
-	if len(wanted) == 0 {
+	if len(wanted.keys) == 0 {
 		return found
 	}
 	ctx, stop := context.WithTimeout(ctx, maxTasksDelay)
@@ -109,23 +124,34 @@ func (a *agentTasks) start(ctx context.Context, l mapping.Link) *adapter.Fork {
 }
 
 // find moves checkpoints from wanted to found, with their tasks. While some are missing it reads on, at most twice.
-func (w *taskWalk) find(ctx context.Context, wanted map[taskKey][]string, found map[string]json.RawMessage) {
+func (w *taskWalk) find(ctx context.Context, wanted *wantedTasks, found map[string]json.RawMessage) {
 	for reads := 0; ; reads++ {
-		for key, ids := range wanted {
-			tasks, ok := w.read[key]
-			if !ok {
-				continue
+		wanted.keys = slices.DeleteFunc(wanted.keys, func(key taskKey) bool {
+			tasks, ok := w.take(key)
+			for _, id := range wanted.ids[key] {
+				if ok {
+					found[id] = tasks
+				}
 			}
-			delete(wanted, key)
-			for _, id := range ids {
-				found[id] = tasks
-			}
-		}
-		if len(wanted) == 0 || w.over || reads == 2 {
+			return ok
+		})
+		if len(wanted.keys) == 0 || w.over || reads == 2 {
 			return
 		}
-		w.readOn(ctx, len(wanted)+4)
+		w.readOn(ctx, len(wanted.keys)+4)
 	}
+}
+
+// take returns the tasks of a checkpoint that was read. Without names of runs it is the newest one of its step that was
+// not taken: an older copy may have counted the same steps.
+func (w *taskWalk) take(key taskKey) (tasks json.RawMessage, ok bool) {
+	if tasks, ok = w.read[key]; ok || key.id != "" {
+		return tasks, ok
+	}
+	key.run = ""
+	tasks, ok = w.read[key]
+	delete(w.read, key)
+	return tasks, ok
 }
 
 // readOn reads the next checkpoints of the copy.
@@ -139,7 +165,7 @@ func (w *taskWalk) readOn(ctx context.Context, limit int) {
 	clear(w.read)
 	for _, at := range list {
 		w.read[taskKey{id: at.Checkpoint}] = at.Tasks
-		if key := (taskKey{run: at.Run, step: at.Step, source: at.Source}); at.Run != "" && w.read[key] == nil {
+		if key := (taskKey{run: at.Run, step: at.Step, source: at.Source}); w.read[key] == nil {
 			w.read[key] = at.Tasks
 		}
 	}
