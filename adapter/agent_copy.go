@@ -43,7 +43,7 @@ type CopyReader interface {
 // TasksAt holds the state tasks at a checkpoint of an agent's copy of a thread.
 type TasksAt struct {
 	Checkpoint string // the agent's id
-	Run        string // the bridge's run that created it; "" if the agent does not report it
+	Run        string // the bridge's run that created it, or else the agent's; "" if the agent names none
 	Step       int
 	Source     string // as in mapping.Checkpoint
 	Tasks      json.RawMessage

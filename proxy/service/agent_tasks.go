@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 	"time"
 
@@ -34,7 +33,7 @@ type taskWalk struct {
 }
 
 // taskKey identifies a checkpoint of a copy by its id there or, because streams do not contain the id, by its run, step
-// and source.
+// and source. For a server that names no runs, it has only step and source.
 type taskKey struct {
 	id, run, source string
 	step            int
@@ -47,9 +46,23 @@ func taskKeyOf(c mapping.Checkpoint) taskKey {
 	return taskKey{run: c.RunID, step: c.Step, source: c.Source}
 }
 
-// of returns the tasks of checkpoints that agents returned in time, by the ids of the checkpoints.
-func (a *agentTasks) of(ctx context.Context, page []mapping.Checkpoint) map[string]json.RawMessage {
-	wanted := map[taskKey][]string{}
+// wantedTasks lists the checkpoints whose tasks are needed, newest first, with the bridge's ids of each.
+type wantedTasks struct {
+	keys []taskKey
+	ids  map[taskKey][]string
+}
+
+func (w *wantedTasks) add(c mapping.Checkpoint, ids []string) {
+	key := taskKeyOf(c)
+	if w.ids[key] == nil {
+		w.keys = append(w.keys, key)
+	}
+	w.ids[key] = append(w.ids[key], ids...)
+}
+
+// wantedOf returns the checkpoints of a page that can have tasks at an agent.
+func wantedOf(page []mapping.Checkpoint) *wantedTasks {
+	wanted := &wantedTasks{ids: map[taskKey][]string{}}
 	for i, c := range page {
 		ids := []string{c.ID}
 		for _, before := range page[i+1:] {
@@ -59,11 +72,16 @@ func (a *agentTasks) of(ctx context.Context, page []mapping.Checkpoint) map[stri
 			c, ids = before, append(ids, before.ID)
 		}
 		if len(c.Next) > 0 && !isStep(c) && (c.RunID != "" || c.Remote != "") {
-			wanted[taskKeyOf(c)] = append(wanted[taskKeyOf(c)], ids...)
+			wanted.add(c, ids)
 		}
 	}
-	found := map[string]json.RawMessage{}
-	if len(wanted) == 0 {
+	return wanted
+}
+
+// of returns the tasks of checkpoints that agents returned in time, by the ids of the checkpoints.
+func (a *agentTasks) of(ctx context.Context, page []mapping.Checkpoint) map[string]json.RawMessage {
+	wanted, found := wantedOf(page), map[string]json.RawMessage{}
+	if len(wanted.keys) == 0 {
 		return found
 	}
 	ctx, stop := context.WithTimeout(ctx, maxTasksDelay)
@@ -78,10 +96,10 @@ func (a *agentTasks) of(ctx context.Context, page []mapping.Checkpoint) map[stri
 
 // findOriginals finds the originals of past checkpoints that were copied from another thread. Each of that thread's
 // runs is read by its own walk, since the thread may have continued for a long time.
-func (a *agentTasks) findOriginals(ctx context.Context, page []mapping.Checkpoint, wanted map[taskKey][]string, found map[string]json.RawMessage) {
-	maps.DeleteFunc(wanted, func(_ taskKey, ids []string) bool { return slices.Contains(ids, a.thread.Head) })
+func (a *agentTasks) findOriginals(ctx context.Context, page []mapping.Checkpoint, wanted *wantedTasks, found map[string]json.RawMessage) {
+	wanted.keys = slices.DeleteFunc(wanted.keys, func(key taskKey) bool { return slices.Contains(wanted.ids[key], a.thread.Head) })
 	for _, c := range page {
-		if wanted[taskKeyOf(c)] == nil || c.RunID == "" {
+		if !slices.Contains(wanted.keys, taskKeyOf(c)) || c.RunID == "" {
 			continue
 		}
 		l, err := a.s.store.Links.Before(ctx, "", c)
@@ -137,23 +155,34 @@ func (a *agentTasks) start(ctx context.Context, l mapping.Link) *adapter.Fork {
 }
 
 // find moves checkpoints from wanted to found, with their tasks. If some are missing, it reads further, at most twice.
-func (w *taskWalk) find(ctx context.Context, wanted map[taskKey][]string, found map[string]json.RawMessage) {
+func (w *taskWalk) find(ctx context.Context, wanted *wantedTasks, found map[string]json.RawMessage) {
 	for reads := 0; ; reads++ {
-		for key, ids := range wanted {
-			tasks, ok := w.read[key]
-			if !ok {
-				continue
+		wanted.keys = slices.DeleteFunc(wanted.keys, func(key taskKey) bool {
+			tasks, ok := w.take(key)
+			for _, id := range wanted.ids[key] {
+				if ok {
+					found[id] = tasks
+				}
 			}
-			delete(wanted, key)
-			for _, id := range ids {
-				found[id] = tasks
-			}
-		}
-		if len(wanted) == 0 || w.over || reads == 2 {
+			return ok
+		})
+		if len(wanted.keys) == 0 || w.over || reads == 2 {
 			return
 		}
-		w.readOn(ctx, len(wanted)+4)
+		w.readOn(ctx, len(wanted.keys)+4)
 	}
+}
+
+// take returns the tasks of a checkpoint that was read. If the server names no runs, it takes the newest one of the step
+// that was not taken yet, because an older copy may have counted the same steps.
+func (w *taskWalk) take(key taskKey) (tasks json.RawMessage, ok bool) {
+	if tasks, ok = w.read[key]; ok || key.id != "" {
+		return tasks, ok
+	}
+	key.run = ""
+	tasks, ok = w.read[key]
+	delete(w.read, key)
+	return tasks, ok
 }
 
 // readOn reads the next checkpoints of the copy.
@@ -167,7 +196,7 @@ func (w *taskWalk) readOn(ctx context.Context, limit int) {
 	clear(w.read)
 	for _, at := range list {
 		w.read[taskKey{id: at.Checkpoint}] = at.Tasks
-		if key := (taskKey{run: at.Run, step: at.Step, source: at.Source}); at.Run != "" && w.read[key] == nil {
+		if key := (taskKey{run: at.Run, step: at.Step, source: at.Source}); w.read[key] == nil {
 			w.read[key] = at.Tasks
 		}
 	}

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -151,7 +152,7 @@ func (b *backend) TaskHistory(ctx context.Context, c adapter.Copy, before *adapt
 	list, o := make([]adapter.TasksAt, len(states)), b.copyOf(ctx, c)
 	for i, st := range states {
 		at, meta := positionOf(st)
-		list[i] = adapter.TasksAt{Checkpoint: at.Checkpoint, Run: meta.Ours, Step: at.Step, Source: meta.Source, Tasks: o.tasks(rawjson.Get(st, "tasks"))}
+		list[i] = adapter.TasksAt{Checkpoint: at.Checkpoint, Run: cmp.Or(meta.Ours, meta.RunID), Step: at.Step, Source: meta.Source, Tasks: o.tasks(rawjson.Get(st, "tasks"))}
 	}
 	return list, b.copyError(err)
 }
