@@ -86,7 +86,7 @@ func (l Dialects) WriteHook(n HookNotice) (HookPost, error) {
 	if d, _ := l.findFlavour(n.Hook.Flavour); d != nil && d.Hook != nil {
 		return d.Hook(n)
 	}
-	return HookPost{}, fmt.Errorf("no dialect writes what hooks of flavour %q are told", n.Hook.Flavour)
+	return HookPost{}, fmt.Errorf("no dialect writes hooks of flavour %q", n.Hook.Flavour)
 }
 
 // ArtifactPath returns the path under which clients find the bytes of a task's artifact, on the face of the first

@@ -244,7 +244,7 @@ bridge.yaml:4: auth.jwt[1].issuer: is asked for keys without TLS, so that anybod
 bridge.yaml:4: auth.jwt[1].algorithms[0]: cannot be "HS256"; choose one of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA
 bridge.yaml:4: auth.jwt[1].algorithms[1]: cannot be "none"; choose one of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA
 bridge.yaml:4: auth.jwt[1].leeway: cannot be more than 5m0s: tokens would be good long after their end; set the clocks instead
-bridge.yaml:4: auth.jwt[1].claims.id: is empty; name the claim that tells who the token is for, like sub
+bridge.yaml:4: auth.jwt[1].claims.id: is empty; name the claim that identifies the caller, such as sub
 bridge.yaml:5: auth.jwt[2].id: "b" is taken by a key above; ids must differ
 bridge.yaml:5: auth.jwt[2].jwks: cannot be asked for keys; write an https URL, or name a file as jwks
 bridge.yaml:5: auth.jwt[2].algorithms: is empty, so that no token would be good; leave it out for the usual ones

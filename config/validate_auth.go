@@ -132,7 +132,7 @@ func (c keyCheck) checkIssuer(at string, j JWT) {
 		c.complain(at+".leeway", "cannot be more than %s: tokens would be good long after their end; set the clocks instead", mostLeeway)
 	}
 	if j.Claims.ID == "" {
-		c.complain(at+".claims.id", "is empty; name the claim that tells who the token is for, like sub")
+		c.complain(at+".claims.id", "is empty; name the claim that identifies the caller, such as sub")
 	}
 	c.checkAccess(at, j.Access(), j.Scope, scopeOwn, scopeTenant)
 }

@@ -87,5 +87,5 @@ func (t *router) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	t.refuse(w, r, mapping.Errorf(mapping.NotAllowed, codeMethod, "This path does not take %s; the Allow header says what it takes.", r.Method))
+	t.refuse(w, r, mapping.Errorf(mapping.NotAllowed, codeMethod, "This path does not accept %s. The Allow header lists the methods that it accepts.", r.Method))
 }

@@ -106,11 +106,11 @@ func (p *Player) differs(now Call, fresh *take) string {
 	asked := now.Method + " " + now.Target
 	switch {
 	case due == nil && len(p.of.Exchanges) > 0:
-		return fmt.Sprintf("%s was not recorded: it comes after the last of the recording's %d calls. Record the run anew.", asked, len(p.of.Exchanges))
+		return fmt.Sprintf("%s was not recorded: it comes after the last of the recording's %d calls. Record the run again.", asked, len(p.of.Exchanges))
 	case due == nil:
-		return fmt.Sprintf("%s was not recorded: the recording has no call. Record the run anew.", asked)
+		return fmt.Sprintf("%s was not recorded: the recording has no call. Record the run again.", asked)
 	}
-	return fmt.Sprintf("%s was not recorded. Call %d of the recording is %s %s: %s. Record the run anew, or undo what has changed.", asked, due.N, due.Call.Method, due.Call.Target, diff)
+	return fmt.Sprintf("%s was not recorded. Call %d of the recording is %s %s: %s. Record the run again, or undo the change.", asked, due.N, due.Call.Method, due.Call.Target, diff)
 }
 
 // refusal returns an answer whose message the backends of both dialects find.

@@ -44,7 +44,7 @@ var causes = []struct {
 	{anError[*net.DNSError], "the name servers of this machine do not answer"},
 	{is(syscall.ECONNREFUSED), "no program listens there (connection refused); see that it runs, on that port, and on an address that this machine can see"},
 	{is(syscall.EHOSTUNREACH, syscall.ENETUNREACH), "no way in the network leads to its host"},
-	{dialTimedOut, "no connection came about in time; see that its host is up, and that no firewall swallows what is sent there"},
+	{dialTimedOut, "no connection was made in time; check that its host is up and that no firewall drops the traffic"},
 	{timedOut, "no answer came in time; see what it is busy with, and that this is its own port"},
 	{is(net.ErrClosed), "what listens there answered before it had read the call, or closed the connection; see whether it speaks HTTP, or wants https://"},
 	{is(io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE), "its server closed the connection before it had answered; see that this is the agent's own port, and whether it wants https://"},

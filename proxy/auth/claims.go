@@ -58,7 +58,7 @@ func (i *issuer) principal(c claims) (mapping.Principal, error) {
 	a, from := i.cfg.Access(), i.cfg.Claims
 	for _, name := range []string{from.ID, from.Tenant, from.Rights, from.Agents, from.Namespaces} {
 		if raw := c.at(name); name != "" && raw != nil && !jsontext.Value(raw).IsValid() {
-			return mapping.Principal{}, badToken("A claim of the token holds half a surrogate pair, or other text that is no JSON, so that its caller cannot be told from others.")
+			return mapping.Principal{}, badToken("A claim of the token holds half a surrogate pair, or other text that is no JSON, so that its caller cannot be distinguished from others.")
 		}
 	}
 	subject := c.text(from.ID)

@@ -190,7 +190,7 @@ func (e *Engine) cancelUpstream(agent *Agent, r *mapping.Run) {
 			err = backend.Cancel(ctx, link, r.ID)
 		}
 		if err != nil {
-			e.logger.Info("agent could not be told about a cancellation", errField(err), runField(r.ID), agentField(r.Agent))
+			e.logger.Info("agent could not be cancelled", errField(err), runField(r.ID), agentField(r.Agent))
 		}
 	})
 }

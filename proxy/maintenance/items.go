@@ -56,7 +56,7 @@ func (w *Items) tellIndex(ctx context.Context) error {
 		case err != nil:
 			return err
 		case n > 0 && done == 0:
-			w.zap.Info("items of an older version are made ready for searches by text and by filter")
+			w.zap.Info("items of an older version being indexed")
 		case n == 0 && done > 0:
 			w.zap.Info("items of an older version are ready for searches by text and by filter", zap.Int("items", done))
 		}

@@ -21,7 +21,7 @@ const (
 	sealTold = 30 * time.Second
 )
 
-const othersFirst = "bodies of the database are to be written anew, but another bridge that uses it has other keys, or writes under another: " +
+const othersFirst = "bodies of the database must be rewritten, but another bridge that uses it has other keys or writes with another key: " +
 	"it has to be restarted with the same first"
 
 // Sealing rewrites bodies of a database that are not in the form this bridge writes: plain ones from before there was a

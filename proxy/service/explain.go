@@ -65,7 +65,7 @@ func (s *Service) explainPending(e *adapter.Explanation, st store.RunSummary) {
 		e.Message = fmt.Sprintf("%d runs are before it on its thread, first run %s (%s).", st.Ahead, st.Before[0].ID, st.Before[0].Status)
 	case st.Update != "":
 		e.Reason, e.Update = adapter.ReasonUpdate, &adapter.UpdateReason{Owner: st.Update, Here: st.Update == st.Owner}
-		e.Message = "An update of its thread's state is being told to an agent. It starts when the agent has answered, or when the lease of the bridge that tells it is over."
+		e.Message = "An update of its thread's state is being sent to an agent. The run starts when the agent has answered, or when the lease of the bridge that sends it has expired."
 	case used >= slots:
 		name := "agents." + st.Run.Agent + ".concurrency"
 		e.Reason, e.Limit = adapter.ReasonLimit, &adapter.LimitReason{Name: name, Value: slots, Used: used, Place: st.Earlier + 1}

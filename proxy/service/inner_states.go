@@ -121,7 +121,7 @@ func (s *Service) openCopy(ctx context.Context, t mapping.Thread, l mapping.Link
 	}
 	r, ok := b.(adapter.CopyReader)
 	if !ok {
-		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, "Agent %q has no way to tell the states of graphs within its graph.", agent.Name)
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, "Agent %q cannot return the states of graphs within its graph.", agent.Name)
 	}
 	of := adapter.Copy{Link: l, ThreadID: t.ID, Agent: agent.Name, AssistantID: mapping.AssistantID(agent.Name)}
 	if made, err := s.store.Runs.Get(ctx, "", run); err == nil && made.Agent == agent.Name {

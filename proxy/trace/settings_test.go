@@ -68,7 +68,7 @@ func TestWhatCannotBeHonouredIsRefused(t *testing.T) {
 		"OTEL_BSP_MAX_EXPORT_BATCH_SIZE=5000":                   "more than the queue holds",
 		"OTEL_SPAN_EVENT_COUNT_LIMIT=-1":                        "at least 0",
 		"OTEL_PROPAGATORS=b3":                                   `"b3" is not known`,
-		"OTEL_PROPAGATORS=baggage":                              "has to name tracecontext",
+		"OTEL_PROPAGATORS=baggage":                              "must include tracecontext",
 		"OTEL_SDK_DISABLED=yes":                                 "neither true nor false",
 	} {
 		_, err := trace.Read([]string{somewhere, variable, "OTEL_BSP_EXPORT_TIMEOUT=never"})

@@ -106,6 +106,6 @@ func (v *variables) propagators(s *Settings) {
 		}
 	}
 	if !traces {
-		v.complain(name, "it has to name tracecontext: agents are told of their request by that")
+		v.complain(name, "must include tracecontext, which passes the trace on to agents")
 	}
 }

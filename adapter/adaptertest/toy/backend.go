@@ -55,7 +55,7 @@ func (b *backend) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mapp
 	}
 }
 
-var errUnwanted = errors.New("yield said false")
+var errUnwanted = errors.New("yield returned false")
 
 // talk is one call of Run.
 type talk struct {
@@ -122,7 +122,7 @@ func (s *talk) hear(line string) (done bool, err error) {
 	case mark == "!":
 		return true, s.fail(mapping.CodeUpstreamError, "said: %s", s.to.Redact(said))
 	case mark != "-" || !json.Valid([]byte(said)):
-		return true, s.fail(mapping.CodeBadUpstream, "said what is no line of its protocol.")
+		return true, s.fail(mapping.CodeBadUpstream, "sent a line that is not part of its protocol.")
 	}
 	s.heard, s.held = s.heard+1, json.RawMessage(said)
 	return false, nil
@@ -174,7 +174,7 @@ func (b *backend) failure(err error) *mapping.Error {
 	e := b.fail(mapping.CodeUpstreamError, "answered %d.", f.Status)
 	switch {
 	case upstream.MayHaveActed(err):
-		e = b.fail(mapping.CodeOutcomeUnknown, "was told, and gave no whole answer. Look what it has done, then start a new run.")
+		e = b.fail(mapping.CodeOutcomeUnknown, "received the request but did not answer completely. Check what it has done, then start a new run.")
 	case f.Kind == upstream.NotReached:
 		e = b.fail(mapping.CodeUpstreamUnreachable, "cannot be reached.")
 	case f.Kind == upstream.BadAnswer:

@@ -17,7 +17,7 @@ func Capabilities() mapping.Capabilities {
 		mapping.CapRemarks: mapping.None("Kept only in the state. A task consists of text and files."),
 		mapping.CapWords:   mapping.PassedOn(),
 		mapping.CapTranscript: mapping.Partial("A conversation longer than memory.max_bytes loses its oldest messages, memory.history may withhold messages from the agent, " +
-			"and what stands beside a message that only says yes to an approval is not told."),
+			"and additions to a message that only approves a command are not passed on."),
 		mapping.CapItems:          mapping.Partial("Store items beyond memory.max_bytes are left out, oldest first."),
 		mapping.CapCommand:        mapping.Partial("A resume value becomes the input of a step, or the approval to continue."),
 		mapping.CapAnswer:         mapping.Partial("A step's input is text, so structured answers are converted to text."),

@@ -15,7 +15,7 @@ import (
 )
 
 // errUnwanted means that the consumer of the run's events stopped.
-var errUnwanted = errors.New("yield said false")
+var errUnwanted = errors.New("yield returned false")
 
 // session is shared by all parts of a runDriver: the assignment, the agent's task, and the consumer of the events. It
 // is used by one goroutine.

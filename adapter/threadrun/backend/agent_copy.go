@@ -247,7 +247,7 @@ func (b *backend) UpdateInner(ctx context.Context, c adapter.Copy, at adapter.In
 func (b *backend) readable(c adapter.Copy) error {
 	if c.Link.Profile == profilePlain {
 		return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
-			"Agent %q is a plain Agent Protocol server: it has no way to tell the states of graphs within its graph.", b.up.Name)
+			"Agent %q is a plain Agent Protocol server: it cannot return the states of graphs within its graph.", b.up.Name)
 	}
 	return nil
 }

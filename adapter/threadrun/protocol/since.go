@@ -78,7 +78,7 @@ func (s *Server) checkSince(ctx context.Context, thread string, since, last int6
 	}
 	if err != nil && mapping.Classify(err).Code == mapping.CodeCursorExpired {
 		return mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired,
-			"Not all that came after position %d is kept any more. Leave it out to read what is kept, and read the state anew (state.get).", since)
+			"Some events after position %d are no longer kept. Omit it to read the rest, and read the state again (state.get).", since)
 	}
 	return err
 }

@@ -182,7 +182,7 @@ func TestAPositionThatIsNotKeptIsRefused(t *testing.T) {
 		`{"id":1,"method":"subscription.reconnect","params":{"run_id":"` + runOf(1, "").ID + `","last_event_id":"10.1","subscriptions":[]}}`,
 	} {
 		c.say(command)
-		if got := c.hear(); !strings.Contains(got, `"error":"invalid_argument"`) || !strings.Contains(got, "Leave it out") {
+		if got := c.hear(); !strings.Contains(got, `"error":"invalid_argument"`) || !strings.Contains(got, "Omit it") {
 			t.Errorf("%s: %s", command, got)
 		}
 	}

@@ -86,15 +86,15 @@ func (r *removal) rewrite() error {
 	done := adapter.Removed{Outcome: adapter.IsRemoved, Kind: "database"}
 	if r.how.KeepFile {
 		done.Outcome = adapter.IsKept
-		done.Why = "the file was not made anew, as was asked for: bytes that were replaced earlier may be in it, and in its log until that is written anew"
+		done.Why = "the file was not rewritten, as requested: it may contain bytes that were replaced earlier, and so may its log until that is rewritten"
 		return r.tell(done)
 	}
 	ours, err := r.store.Owners.Rewrite(r.ctx)
 	switch {
 	case err != nil:
-		done.Outcome, done.Why = adapter.IsFailed, "the file could not be made anew: "+r.reason(err)
+		done.Outcome, done.Why = adapter.IsFailed, "the file could not be rewritten: "+r.reason(err)
 	case !ours:
-		done.Outcome, done.Why = adapter.IsKept, "PostgreSQL keeps deleted rows until its VACUUM, and its write-ahead log as long as it is told to"
+		done.Outcome, done.Why = adapter.IsKept, "PostgreSQL keeps deleted rows until its VACUUM, and its write-ahead log for as long as it is configured to"
 	}
 	return r.tell(done)
 }

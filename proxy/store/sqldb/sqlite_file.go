@@ -176,7 +176,7 @@ func fill(ctx context.Context, draft string) error {
 // checkHeader checks the first 100 bytes ("Database File Format", section 1.3).
 func checkHeader(path string, f io.Reader, size int64) error {
 	if size == 0 {
-		return refuse(path, "the file is empty. Restore a backup, or delete it together with %s-lock to start anew", path)
+		return refuse(path, "the file is empty. Restore a backup, or delete it together with %s-lock to start again", path)
 	}
 	var h [100]byte
 	if _, err := io.ReadFull(f, h[:]); err != nil || string(h[:16]) != "SQLite format 3\x00" {

@@ -155,7 +155,7 @@ func (c *child) await(ctx context.Context, patience time.Duration, address strin
 				why = mapping.Classify(err).Message
 			}
 		} else if ctx.Err() == nil {
-			why = "no program listens at " + address + ". The command is told the port as {port} and PORT; --command-url names another address"
+			why = "no program listens at " + address + ". The command gets the port as {port} and PORT; --command-url names another address"
 		}
 		select {
 		case <-c.ended:

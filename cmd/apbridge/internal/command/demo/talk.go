@@ -27,7 +27,7 @@ func (c *client) both(ctx context.Context) error {
 // forward uses a task/step agent as a client of threads and runs.
 func (c *client) forward(ctx context.Context) error {
 	c.t.title("1. A thread/run client talks to a task/step agent",
-		"The client knows threads, runs and streams. The agent knows tasks and steps, and\nforgets everything. The bridge keeps the thread and tells the agent of it.")
+		"The client knows threads, runs and streams. The agent knows tasks and steps, and\nforgets everything. The bridge keeps the thread and passes it on to the agent.")
 	var thread struct {
 		ID string `json:"thread_id"`
 	}

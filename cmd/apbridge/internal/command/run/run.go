@@ -179,7 +179,7 @@ func (p *program) converse(ctx context.Context, c *api.Client, thread string, e 
 		"assistant_id": e.agent, "input": map[string]any{"messages": []any{map[string]string{"type": "human", "content": e.text}}},
 	})
 	if lost != "" {
-		fmt.Fprintf(p.Out, "(not told exactly: %s)\n", lost)
+		fmt.Fprintf(p.Out, "(not passed on exactly: %s)\n", lost)
 	}
 	for ask := p.questioner(); err == nil; {
 		t := &talk.Printer{Out: p.Out, Environ: p.Environ}

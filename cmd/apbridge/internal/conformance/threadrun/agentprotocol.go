@@ -138,7 +138,7 @@ func (s *agentProtocol) agentChecks() []check.Check {
 			}},
 		{ID: "agentprotocol.agents.get.unknown", Level: check.Must, Says: "An unknown agent is answered 404.", Cites: agentProtocolDoc.At("get_agent, 404; schema ErrorResponse"),
 			Run: func(t *check.Talk) { t.Get("/agents/" + newID()).Is(http.StatusNotFound).Fits(apError) }},
-		{ID: "agentprotocol.agents.schemas", Level: check.Must, Says: "An agent tells the schemas of its input and output.", Cites: agentProtocolDoc.At("get_agent_schemas, 200; schema AgentSchema"),
+		{ID: "agentprotocol.agents.schemas", Level: check.Must, Says: "An agent returns the schemas of its input and output.", Cites: agentProtocolDoc.At("get_agent_schemas, 200; schema AgentSchema"),
 			Run: func(t *check.Talk) {
 				t.Get("/agents/" + first(t) + "/schemas").Is(http.StatusOK).
 					Fits(check.Object(check.Members{"agent_id": check.Text, "input_schema": check.AnObject, "output_schema": check.AnObject}, nil))

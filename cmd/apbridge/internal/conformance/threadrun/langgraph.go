@@ -85,11 +85,11 @@ func (s *langGraph) assistantChecks() []check.Check {
 			}},
 		{ID: "langgraph.assistants.get.unknown", Level: check.Should, Says: "An unknown assistant is refused.", Cites: langGraphDoc.At("AssistantsClient.get"),
 			Run: func(t *check.Talk) { s.assistant(t); t.Get("/assistants/" + newID()).Refused() }},
-		{ID: "langgraph.assistants.schemas", Level: check.Must, Says: "An assistant tells its graph's schemas.", Cites: langGraphDoc.At("AssistantsClient.getSchemas; type GraphSchema"),
+		{ID: "langgraph.assistants.schemas", Level: check.Must, Says: "An assistant returns its graph's schemas.", Cites: langGraphDoc.At("AssistantsClient.getSchemas; type GraphSchema"),
 			Run: func(t *check.Talk) {
 				t.Get("/assistants/" + s.assistant(t) + "/schemas").Is(http.StatusOK).Fits(check.Object(check.Members{"graph_id": check.Text}, nil))
 			}},
-		{ID: "langgraph.assistants.graph", Level: check.Must, Says: "An assistant tells its graph's nodes and edges.", Cites: langGraphDoc.At("AssistantsClient.getGraph; type AssistantGraph"),
+		{ID: "langgraph.assistants.graph", Level: check.Must, Says: "An assistant returns its graph's nodes and edges.", Cites: langGraphDoc.At("AssistantsClient.getGraph; type AssistantGraph"),
 			Run: func(t *check.Talk) {
 				t.Get("/assistants/" + s.assistant(t) + "/graph").Is(http.StatusOK).
 					Fits(check.Object(check.Members{"nodes": check.List(check.AnObject), "edges": check.List(check.AnObject)}, nil))

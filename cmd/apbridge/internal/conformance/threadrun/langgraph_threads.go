@@ -71,7 +71,7 @@ func (s *langGraph) threadChecks() []check.Check {
 
 func (s *langGraph) stateChecks() []check.Check {
 	return []check.Check{
-		{ID: "langgraph.threads.state", Level: check.Must, Says: "A thread that has had a run tells its state.", Cites: langGraphDoc.At("ThreadsClient.getState; type ThreadState"),
+		{ID: "langgraph.threads.state", Level: check.Must, Says: "A thread that has had a run returns its state.", Cites: langGraphDoc.At("ThreadsClient.getState; type ThreadState"),
 			Run: func(t *check.Talk) { t.Get(s.aRun(t).thread + "/state").Is(http.StatusOK).Fits(lgState) }},
 		{ID: "langgraph.threads.state.checkpoint", Level: check.Must, Says: "A state is found by its checkpoint.", Cites: langGraphDoc.At("ThreadsClient.getState, checkpoint"),
 			Run: func(t *check.Talk) {

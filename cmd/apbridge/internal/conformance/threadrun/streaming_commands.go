@@ -75,7 +75,7 @@ func (s *streaming) emptyStart(t *check.Talk) check.Answer {
 
 func (s *streaming) stateChecks() []check.Check {
 	return []check.Check{
-		{ID: "streaming.state.get", Level: check.Must, Says: "state.get tells the values of a thread.", Cites: streamingDoc.At("11. State Module, state.get, StateGetResult"),
+		{ID: "streaming.state.get", Level: check.Must, Says: "state.get returns the values of a thread.", Cites: streamingDoc.At("11. State Module, state.get, StateGetResult"),
 			Run: func(t *check.Talk) {
 				s.ask(t, "state.get", map[string]any{"namespace": []any{}}, check.Object(check.Members{"values": check.AnObject}, nil))
 			}},
@@ -84,7 +84,7 @@ func (s *streaming) stateChecks() []check.Check {
 				summary := check.Object(check.Members{"id": check.Text, "timestamp": check.Time, "step": check.Integer}, nil)
 				s.ask(t, "state.listCheckpoints", map[string]any{}, check.Object(check.Members{"checkpoints": check.List(summary)}, nil))
 			}},
-		{ID: "streaming.agent.tree", Level: check.Must, Says: "agent.getTree tells the tree of a run.", Cites: streamingDoc.At("7. Agent / Lifecycle Module, agent.getTree, AgentTreeNode"),
+		{ID: "streaming.agent.tree", Level: check.Must, Says: "agent.getTree returns the tree of a run.", Cites: streamingDoc.At("7. Agent / Lifecycle Module, agent.getTree, AgentTreeNode"),
 			Run: func(t *check.Talk) {
 				status := check.OneOf("started", "running", "completed", "failed", "interrupted")
 				node := func(name string) check.Shape {

@@ -59,7 +59,7 @@ func (s *streaming) eventChecks() []check.Check {
 					}
 				}
 			}},
-		{ID: "streaming.lifecycle", Level: check.Must, Says: "The lifecycle of a run is told by the document's words.", Cites: streamingDoc.At("7. Agent / Lifecycle Module, LifecycleData and AgentStatus"),
+		{ID: "streaming.lifecycle", Level: check.Must, Says: "The lifecycle of a run uses the document's names.", Cites: streamingDoc.At("7. Agent / Lifecycle Module, LifecycleData and AgentStatus"),
 			Run: func(t *check.Talk) {
 				words := check.OneOf("started", "running", "completed", "failed", "interrupted")
 				for _, e := range s.events(t) {

@@ -246,7 +246,7 @@ func (w *fieldWorld) otherRows() map[string]row {
 		"GET /data owner": proven("cmd/apbridge/internal/rig/operate", "TestOneOwnersDataGoes"), "GET /data tenant": w.differs("?owner=x", "?owner=x&tenant=other", "403 {"),
 		"GET /data/export owner": proven("cmd/apbridge/internal/rig/operate", "TestOneOwnersDataGoes"), "GET /data/export tenant": w.differs("?owner=x", "?owner=x&tenant=other", "403 {"),
 		"DELETE /data owner": proven("cmd/apbridge/internal/rig/operate", "TestOneOwnersDataGoes"), "DELETE /data tenant": w.differs("?owner=x", "?owner=x&tenant=other", "403 {"),
-		"DELETE /data leave_copies": proven("cmd/apbridge/internal/rig/operate", "TestRemovalWithoutTheAgent"), "DELETE /data keep_file": w.differs("?owner=x", "?owner=x&keep_file=true", "as was asked for"),
+		"DELETE /data leave_copies": proven("cmd/apbridge/internal/rig/operate", "TestRemovalWithoutTheAgent"), "DELETE /data keep_file": w.differs("?owner=x", "?owner=x&keep_file=true", "as requested"),
 		"GET /store/items namespace": w.differs("?namespace=n&key=two", "?namespace=probe&namespace=two&key=two", `"word":"two"`), "GET /store/items key": w.differs("?namespace=probe.two&key=x", "?namespace=probe.two&key=two", `"word":"two"`),
 		"ANY refresh_ttl": proven("adapter/threadrun", "TestQueriesReachTheService", "proxy/service", "TestItemsGoAtTheirTime"), "DELETE /store/items key": {w.stored}, "DELETE /store/items namespace": {w.stored},
 		items + "namespace_prefix": w.differs(`{"namespace_prefix":["probe"]}`, `{"namespace_prefix":["probe","two"]}`, `!"word":"one"`), items + "filter": w.differs(`{"namespace_prefix":["probe"]}`, `{"filter":{"word":"two"}}`, `!"word":"one"`),
