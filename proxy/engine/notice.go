@@ -35,9 +35,9 @@ func (e *Engine) heard(ctx context.Context, n store.Notice) {
 	case store.NoticeGone:
 		e.log.Evict(n.About)
 	case store.NoticeDue:
-		e.store.RingDue(n.About)
+		e.store.WakeDue(n.About)
 	default:
-		e.store.RingDue("")
+		e.store.WakeDue("")
 		e.log.WakeAll()
 		e.stopRequested(ctx)
 		e.wakeup.send()

@@ -112,8 +112,8 @@ func (r *recorder) record(ev *mapping.Event) error {
 }
 
 // isResult reports whether the event is the result of a call to an opaque agent that is followed by another call. It is
-// committed before the backend continues, so that at most one call is open. A last step, and a step with a question,
-// wait for the end.
+// committed before the backend continues, so that at most one call is open. A step with a question is committed with
+// the end, and a last step usually is.
 func (r *recorder) isResult(ev *mapping.Event) bool {
 	if s := ev.Head.Step; s != nil {
 		return !s.SaysLast && !ev.Asks()

@@ -14,7 +14,7 @@ type base struct {
 	// Deletions empty it, because SQLite may reuse the key of a deleted row. Run ids are never reused.
 	Keys   *lru.Cache[string, runKey]
 	Quotas *tables.Quotas
-	bells
+	wakeups
 }
 
 // runKey locates a run's rows. Tokens means that its row is already marked as having tokens, and Overlaps that other
@@ -33,5 +33,5 @@ func newBase(db *sqldb.DB, quotas *tables.Quotas) *base {
 	if err != nil {
 		panic(err) // the size is a positive constant
 	}
-	return &base{DB: db, Owner: db.Owner(), Keys: keys, Quotas: quotas, bells: newBells()}
+	return &base{DB: db, Owner: db.Owner(), Keys: keys, Quotas: quotas, wakeups: newWakeups()}
 }

@@ -241,7 +241,7 @@ func (s *Crons) Ticked(ctx context.Context, c mapping.Cron, next time.Time, why 
 }
 
 // Changed returns a channel that receives after a cron was created or changed. It has one listener.
-func (s *Crons) Changed() <-chan struct{} { return s.base.CronBell }
+func (s *Crons) Changed() <-chan struct{} { return s.base.cronWakeup }
 
 // roomForCron enforces the limit of crons per tenant, since each creates runs forever.
 func (s *Crons) roomForCron(t *sqldb.Tx, tenant string) error {

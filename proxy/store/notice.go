@@ -15,7 +15,7 @@ const (
 	NoticePending NoticeKind = 'p'             // a run may have become claimable
 	NoticeStop    NoticeKind = 's'             // the run's holder must stop it: see StopRequests
 	NoticeGone    NoticeKind = 'g'             // the run was deleted
-	NoticeDue     NoticeKind = 'd'             // timed work has changed: see RingDue
+	NoticeDue     NoticeKind = 'd'             // timed work has changed: see WakeDue
 	NoticeAll                = sqldb.NoticeAll // notices were lost: check everything
 )
 
@@ -26,33 +26,33 @@ const (
 	dueWebhook = "webhook"
 )
 
-// bells wake the chores of this process when timed work has changed: expiring threads, crons, webhook deliveries.
-type bells struct{ ExpiryBell, CronBell, WebhookBell chan struct{} }
+// wakeups wake background work of this process when timed work has changed: expiring threads, crons, webhook deliveries.
+type wakeups struct{ expiryWakeup, cronWakeup, webhookWakeup chan struct{} }
 
-func newBells() bells {
-	return bells{ExpiryBell: make(chan struct{}, 1), CronBell: make(chan struct{}, 1), WebhookBell: make(chan struct{}, 1)}
+func newWakeups() wakeups {
+	return wakeups{expiryWakeup: make(chan struct{}, 1), cronWakeup: make(chan struct{}, 1), webhookWakeup: make(chan struct{}, 1)}
 }
 
-// RingDue wakes the listener of Retention.Expiries, Crons.Changed or Deliveries.Changed, depending on what a NoticeDue
+// WakeDue wakes the listener of Retention.Expiries, Crons.Changed or Deliveries.Changed, depending on what a NoticeDue
 // is about, or all of them if what is empty.
-func (b *bells) RingDue(what string) {
-	for name, bell := range map[string]chan struct{}{dueExpiry: b.ExpiryBell, dueCron: b.CronBell, dueWebhook: b.WebhookBell} {
+func (w *wakeups) WakeDue(what string) {
+	for name, ch := range map[string]chan struct{}{dueExpiry: w.expiryWakeup, dueCron: w.cronWakeup, dueWebhook: w.webhookWakeup} {
 		if what == "" || what == name {
-			wake(bell)
+			wake(ch)
 		}
 	}
 }
 
-func wake(bell chan struct{}) {
+func wake(ch chan struct{}) {
 	select {
-	case bell <- struct{}{}:
+	case ch <- struct{}{}:
 	default:
 	}
 }
 
-// Due calls RingDue in this process and the others once the operation is committed.
+// Due calls WakeDue in this process and the others once the operation is committed.
 func (s *base) Due(t *sqldb.Tx, what string) {
-	t.After(func() { s.RingDue(what) })
+	t.After(func() { s.WakeDue(what) })
 	s.Notify(t, NoticeDue, what)
 }
 

@@ -66,7 +66,7 @@ func (b *base) addWebhook(t *sqldb.Tx, at runKey, runID string, w *Webhook) erro
 }
 
 // Changed returns a channel that receives when there may be something new to deliver. It has one listener.
-func (s *Outbox) Changed() <-chan struct{} { return s.base.WebhookBell }
+func (s *Outbox) Changed() <-chan struct{} { return s.base.webhookWakeup }
 
 // Claim takes up to limit due deliveries for which accept (nil means all) returns true, the longest overdue first. Each
 // counts as attempted and becomes due again after lease, in case this process does not finish it. wait is the time

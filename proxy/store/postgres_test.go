@@ -392,7 +392,7 @@ func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
 	go func() { // like the engine
 		for n := range b.Notices() {
 			if n.Kind == store.NoticeDue {
-				b.RingDue(n.About)
+				b.WakeDue(n.About)
 			}
 		}
 	}()

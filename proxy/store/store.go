@@ -208,6 +208,6 @@ func (s *Store) Full() bool { return s.base.DB.Full() }
 // Flush returns when everything committed before the call is on disk: see sqldb.DB.Flush.
 func (s *Store) Flush() error { return s.base.DB.Flush() }
 
-// RingDue wakes the listener of Retention.Expiries, Crons.Changed or Deliveries.Changed, depending on what a NoticeDue
+// WakeDue wakes the listener of Retention.Expiries, Crons.Changed or Deliveries.Changed, depending on what a NoticeDue
 // is about, or all of them if what is empty.
-func (s *Store) RingDue(what string) { s.base.RingDue(what) }
+func (s *Store) WakeDue(what string) { s.base.WakeDue(what) }

@@ -182,7 +182,7 @@ func (s *Threads) Named(ctx context.Context, agent, name string) (id string, err
 	return id, err
 }
 
-// readLocked is readThread of a thread that is locked first, see record.LockThread.
+// readLocked is readThread after locking the thread, see tables.LockThread.
 func readLocked(t *sqldb.Tx, sc tables.Scope, id string) (threadRow, error) {
 	if err := lockThreadNamed(t, sc.Tenant, id); err != nil {
 		return threadRow{}, err

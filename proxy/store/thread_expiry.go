@@ -205,4 +205,4 @@ func (s *Retention) holdings(t *sqldb.Tx, keys sqldb.In, gone []Gone, at map[int
 }
 
 // Expiries returns a channel that receives after a thread was given an expiry. It has one listener.
-func (s *Retention) Expiries() <-chan struct{} { return s.base.ExpiryBell }
+func (s *Retention) Expiries() <-chan struct{} { return s.base.expiryWakeup }

@@ -11,10 +11,10 @@ import (
 
 // Chores holds the background work on items of all tenants. It is done a few items at a time.
 type Chores struct {
-	db    *sqldb.DB
-	index *Index          // nil if items do not become vectors
-	bell  <-chan struct{} // receives from Table.unseen
-	turn  string          // the tenant whose vectors were made last; used only by Embed
+	db     *sqldb.DB
+	index  *Index          // nil if items do not become vectors
+	wakeup <-chan struct{} // receives from Table.unseen
+	turn   string          // the tenant whose vectors were made last; used only by Embed
 }
 
 // Limits of one background operation, in items and bytes, because other operations wait for it.

@@ -220,4 +220,4 @@ func (n itemName) removeVectors(t *sqldb.Tx) error {
 }
 
 // Unseen returns a channel that receives after this process has written items that need vectors.
-func (s *Chores) Unseen() <-chan struct{} { return s.bell }
+func (s *Chores) Unseen() <-chan struct{} { return s.wakeup }

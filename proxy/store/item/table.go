@@ -49,7 +49,7 @@ func New(db *sqldb.DB, ix *Index, ttl TTL, quotas *tables.Quotas) (*Table, *Chor
 	if ix != nil {
 		table.vectors = newVectorCache(db, ix)
 	}
-	return table, &Chores{db: db, index: ix, bell: unseen}
+	return table, &Chores{db: db, index: ix, wakeup: unseen}
 }
 
 // Put is an item to write: its namespace, key and value.

@@ -15,7 +15,7 @@ import (
 // safe for concurrent use.
 //
 // The connection keeps every statement that was prepared on it. So the number of different texts must be bounded: lists
-// of variable length are padded (column.FilledUp).
+// of variable length are padded (filledUp of package store).
 type sqliteTx struct{ conn *sqlite3.Conn }
 
 // prepare binds a statement's arguments. The caller calls finish.
