@@ -47,22 +47,34 @@ const mostFacts = 16 << 10
 // checkpoint stores the facts.
 func RunFacts(r *mapping.Run) json.RawMessage {
 	var facts rawjson.Object
+	fits := func(name rawjson.Quoted, value json.RawMessage) bool {
+		return facts.Size()+len(name)+len(value) < mostFacts
+	}
 	put := func(name rawjson.Quoted, value json.RawMessage) {
-		if facts.Size()+len(name)+len(value) < mostFacts {
+		if fits(name, value) {
 			facts.Put(rawjson.Member{Name: name.Text(), Value: value})
 		}
 	}
-	plain := without(rawjson.Get(r.Options.Config, "configurable"), func(name string, value json.RawMessage) bool {
-		kind := rawjson.Kind(value)
-		return kind == '{' || kind == '[' || kind == 'n' || strings.HasPrefix(name, "__") || slices.Contains(placeKeys, name) || isCredential(name, value)
+	_ = rawjson.EachMember(rawjson.Get(r.Options.Config, "configurable"), func(name rawjson.Quoted, value json.RawMessage) {
+		if fits(name, value) && isPlainFact(name.Text(), value) { // a long value is not copied to look for credentials
+			put(name, value)
+		}
 	})
-	_ = rawjson.EachMember(plain, put)
 	if from := r.Options.Checkpoint; from != "" {
 		facts.Put(rawjson.Member{Name: "checkpoint_id", Value: rawjson.Quote(from)})
 	}
 	_ = rawjson.EachMember(r.Metadata, put)
 	facts.Put(rawjson.Member{Name: "run_attempt", Value: new(rawjson.Writer).Int(int64(max(1, r.Attempt))).Bytes})
 	return facts.JSON()
+}
+
+// isPlainFact reports whether a member of a configurable is a plain value that checkpoints may show.
+func isPlainFact(name string, value json.RawMessage) bool {
+	switch rawjson.Kind(value) {
+	case '{', '[', 'n':
+		return false
+	}
+	return !strings.HasPrefix(name, "__") && !slices.Contains(placeKeys, name) && !isCredential(name, value)
 }
 
 // UpdateFacts returns the facts of a state update: the graph of the thread, if its metadata names one.

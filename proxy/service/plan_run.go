@@ -165,6 +165,10 @@ func (p *runPlan) describe(context.Context) error {
 		if len(m) == 0 {
 			continue
 		}
+		if string(r.Metadata) == "{}" && rawjson.Kind(m) == '{' {
+			r.Metadata = m // merging ids copies it
+			continue
+		}
 		if r.Metadata, err = rule.MergeMetadata(r.Metadata, m); err != nil {
 			return err
 		}
