@@ -43,8 +43,9 @@
 //
 // # What a request may cost
 //
-// A body takes at most ten times its length in memory, including SQLite's part, and eleven times if it consists of
-// quotes (TestPeakOfOneBody). For that, names are found by a table of positions (rawjson.Index), arrays and objects of
+// A body takes at most ten times its length in memory, including SQLite's part: eleven times if it consists of quotes,
+// and thirteen times if its run is streamed as values, because each of the two frames is rendered whole
+// (TestPeakOfOneBody). For that, names are found by a table of positions (rawjson.Index), arrays and objects of
 // thousands of tiny elements stay text, and messages are in memory once. Input that would need more is refused before
 // it is read (limits.messages, limits.max_state_keys). All bodies in progress share limits.request_memory, each with
 // the bytes that have arrived; the messages of a WebSocket count, too (adapter.MemoryBudget). Near GOMEMLIMIT new work

@@ -1,9 +1,7 @@
 package store
 
 import (
-	"bytes"
 	"encoding/json"
-	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
@@ -72,31 +70,14 @@ func decode(b []byte, v any) error {
 	return json.Unmarshal(b, v)
 }
 
-// fillKeys returns base with the keys of extra that it lacks. The bytes of base are unchanged. A key that extra has
-// twice is added twice, so that its later value counts, as in the rest of the code.
+// fillKeys returns base with the keys of extra that it lacks, in one copy.
 func fillKeys(base, extra json.RawMessage) (json.RawMessage, error) {
-	if len(extra) == 0 {
+	if rawjson.IsNull(extra) {
 		return objectOrEmpty(base), nil
 	}
-	base = objectOrEmpty(base)
-	have := map[string]bool{}
-	if err := rawjson.EachMember(base, func(name rawjson.Quoted, _ json.RawMessage) { have[name.Text()] = true }); err != nil {
-		return nil, err
-	}
-	more := new(rawjson.Writer).Open('{')
-	err := rawjson.EachMember(objectOrEmpty(extra), func(name rawjson.Quoted, value json.RawMessage) {
-		if !have[name.Text()] {
-			more.Spliced(name).Raw(value, "null")
-		}
+	return rawjson.Merge(objectOrEmpty(base), extra, func(_ string, value, _ json.RawMessage) (json.RawMessage, error) {
+		return value, nil
 	})
-	end := bytes.LastIndexByte(base, '}')
-	if len(more.Bytes) == 1 || err != nil {
-		return base[:end+1], err
-	}
-	if len(have) > 0 {
-		return slices.Concat(base[:end], []byte{','}, more.Close('}').Bytes[1:]), nil
-	}
-	return more.Close('}').Bytes, nil
 }
 
 // rawOf lets a scan fill a json.RawMessage without a conversion.

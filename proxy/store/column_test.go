@@ -13,7 +13,7 @@ func TestFillKeysAddsWhatIsMissing(t *testing.T) {
 		{`{"a":1}`, `null`, `{"a":1}`},
 		{`{}`, `{"b":1,"a\"":2,"b":3}`, `{"b":1,"a\"":2,"b":3}`},
 		{`{}`, `{"a":"<b>"}`, `{"a":"<b>"}`},
-		{`{ "a" : {"x":{}} }`, `{"a":2}`, `{ "a" : {"x":{}} }`},
+		{`{ "a" : {"x":{}} }`, `{"a":2}`, `{"a":{"x":{}}}`},
 		{`{"a":{"x":{}}} `, `{"b":2,"a":3}`, `{"a":{"x":{}},"b":2}`},
 	} {
 		got, err := fillKeys(json.RawMessage(c.base), json.RawMessage(c.extra))
