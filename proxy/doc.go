@@ -43,7 +43,7 @@
 //
 // # What a request may cost
 //
-// A body takes at most ten times its length in memory, including SQLite's part: eleven times if it consists of quotes,
+// A body takes at most ten times its length in memory, including SQLite's part: twelve times if it consists of quotes,
 // and thirteen times if its run is streamed as values, because each of the two frames is rendered whole
 // (TestPeakOfOneBody). For that, names are found by a table of positions (rawjson.Index), arrays and objects of
 // thousands of tiny elements stay text, and messages are in memory once. Input that would need more is refused before
