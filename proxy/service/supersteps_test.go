@@ -188,6 +188,50 @@ func TestTheFirstUpdateAsANodeIsTheGraphs(t *testing.T) {
 	}
 }
 
+// TestAFirstUpdateCallsNoForbiddenAgent checks that the metadata of a thread, which its owner may change, does not make
+// the bridge call an agent that the owner's key may not use.
+func TestAFirstUpdateCallsNoForbiddenAgent(t *testing.T) {
+	t.Parallel()
+	b, m := newStateMaker(t)
+	ctx := mapping.WithPrincipal(t.Context(), mapping.Principal{ID: "k", Agents: []string{"legacy"}})
+	th, err := b.CreateThread(ctx, adapter.ThreadRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.PatchThread(ctx, th.ID, adapter.ThreadPatch{Metadata: raw(`{"graph_id":"graph"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.UpdateState(ctx, th.ID, adapter.StateUpdate{Values: raw(`{"n":7}`), AsNode: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := b.GetState(ctx, th.ID, ""); err != nil || m.made != 0 || !rawjson.Equal(st.Values, raw(`{"n":7}`)) {
+		t.Errorf("the graph was called %d times, and the state is %s, %v", m.made, st.Values, err)
+	}
+}
+
+// TestAFirstUpdateShowsTheThreadToKeysOfItsAgent checks that a thread belongs to the agent that created its first state,
+// as it does after a run.
+func TestAFirstUpdateShowsTheThreadToKeysOfItsAgent(t *testing.T) {
+	t.Parallel()
+	b, _ := newStateMaker(t)
+	th, err := b.CreateThread(t.Context(), adapter.ThreadRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.PatchThread(t.Context(), th.ID, adapter.ThreadPatch{Metadata: raw(`{"graph_id":"graph"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.UpdateState(t.Context(), th.ID, adapter.StateUpdate{Values: raw(`{"n":7}`), AsNode: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	for agent, visible := range map[string]bool{"graph": true, "legacy": false} {
+		ctx := mapping.WithPrincipal(t.Context(), mapping.Principal{ID: "k", Agents: []string{agent}})
+		if _, err := b.GetThread(ctx, th.ID); (err == nil) != visible {
+			t.Errorf("a key of %s gets %v", agent, err)
+		}
+	}
+}
+
 // TestAnUpdateOfAnEarlierStateIsTheGraphs checks that the graph applies the update at that checkpoint of its copy.
 func TestAnUpdateOfAnEarlierStateIsTheGraphs(t *testing.T) {
 	t.Parallel()
