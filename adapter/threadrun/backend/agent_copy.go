@@ -13,6 +13,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // This file reads the parts of a thread that only the agent has (adapter.CopyReader).
@@ -323,7 +324,8 @@ func (o copyOf) tasks(raw json.RawMessage) json.RawMessage {
 	return rawjson.Array(list...)
 }
 
-// metadata replaces the run id by the one that the bridge wrote into the run's metadata, and removes the latter.
+// metadata replaces the run id by the one that the bridge wrote into the run's metadata, and removes the latter. A server
+// also writes the run's configurable into it, whose credentials belong to the client that started the run.
 func (o copyOf) metadata(raw json.RawMessage) json.RawMessage {
 	members, ok := membersOf(raw)
 	if !ok {
@@ -342,7 +344,7 @@ func (o copyOf) metadata(raw json.RawMessage) json.RawMessage {
 			members[i].Value = o.id(m)
 		}
 	}
-	return objectOf(without(members, runKey, threadKey, firstKey))
+	return rule.WithoutCredentials(objectOf(without(members, runKey, threadKey, firstKey)))
 }
 
 func (o copyOf) point(raw json.RawMessage) json.RawMessage {
