@@ -99,7 +99,9 @@ func AgentMetadata(metadata json.RawMessage, names ...string) json.RawMessage {
 
 // WithoutCredentials returns an agent's metadata of a checkpoint within its graph without the credentials of a run's
 // configurable. The place stays, because clients send it back to the agent.
-func WithoutCredentials(metadata json.RawMessage) json.RawMessage { return without(metadata, isCredential) }
+func WithoutCredentials(metadata json.RawMessage) json.RawMessage {
+	return without(metadata, isCredential)
+}
 
 // without returns an object without the members that drop selects, or an empty one for anything else.
 func without(object json.RawMessage, drop func(name string, value json.RawMessage) bool) json.RawMessage {

@@ -103,6 +103,10 @@ func isAt(state json.RawMessage, at adapter.Fork) bool {
 
 func isEmpty(state json.RawMessage) bool { return rawjson.IsNull(rawjson.Get(state, "created_at")) }
 
+// mostOfAStep limits the checkpoints that are read to find one by its step. Forks of a thread and updates count the same
+// steps.
+const mostOfAStep = 10
+
 // checkpointAt returns the agent's id of a checkpoint. A run that was retried may have several checkpoints of one step.
 // Then the right one is unknown, and the checkpoint counts as lost.
 func (b *backend) checkpointAt(ctx context.Context, c adapter.Copy, at adapter.Fork) (string, error) {
@@ -110,12 +114,15 @@ func (b *backend) checkpointAt(ctx context.Context, c adapter.Copy, at adapter.F
 		return at.Checkpoint, nil
 	}
 	step := strconv.Itoa(at.Step)
-	list, err := b.states(ctx, c, statesAsk{Limit: 3, Metadata: json.RawMessage(`{"run_id":` + string(quoted(at.Run)) + `,"step":` + step + `}`)})
+	list, err := b.states(ctx, c, statesAsk{Limit: mostOfAStep, Metadata: json.RawMessage(`{"run_id":` + string(quoted(at.Run)) + `,"step":` + step + `}`)})
 	if err == nil && len(list) == 0 {
-		list, err = b.states(ctx, c, statesAsk{Limit: 3, Metadata: json.RawMessage(`{"step":` + step + `}`)})
+		list, err = b.states(ctx, c, statesAsk{Limit: mostOfAStep, Metadata: json.RawMessage(`{"step":` + step + `}`)})
 	}
 	if err != nil {
 		return "", err
+	}
+	if len(list) == mostOfAStep { // there may be more
+		return "", b.lostCheckpoint()
 	}
 	id := ""
 	for _, st := range list {
