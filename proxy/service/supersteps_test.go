@@ -123,8 +123,8 @@ func wantState(t *testing.T, b *servicetest.Bench, thread, values string, next [
 	}
 }
 
-// TestARepeatedThreadLeavesNoSecondCopy checks that a repeated request does not call the agent, and that the agent's
-// copy is deleted if the thread turns out to exist.
+// TestARepeatedThreadLeavesNoSecondCopy checks that the agent is not called for a repeated request or for a thread that
+// exists. Its copy is deleted if the thread turns out to be another caller's.
 func TestARepeatedThreadLeavesNoSecondCopy(t *testing.T) {
 	t.Parallel()
 	b, m := newStateMaker(t)
@@ -146,8 +146,15 @@ func TestARepeatedThreadLeavesNoSecondCopy(t *testing.T) {
 	if _, err := b.CreateThread(t.Context(), n); err != nil {
 		t.Error(err)
 	}
-	if m.made != 3 || m.forgotten != 2 {
-		t.Errorf("without a key: %d copies made, %d deleted; want 3, 2", m.made, m.forgotten)
+	if m.made != 1 || m.forgotten != 0 {
+		t.Errorf("without a key: %d copies made, %d deleted; want 1, 0", m.made, m.forgotten)
+	}
+	other := mapping.WithPrincipal(t.Context(), mapping.Principal{ID: "k", Own: true})
+	if _, err := b.CreateThread(other, n); mapping.Classify(err).Class != mapping.Conflict {
+		t.Errorf("another caller: got %v, want a conflict", err)
+	}
+	if m.made != 2 || m.forgotten != 1 {
+		t.Errorf("another caller: %d copies made, %d deleted; want 2, 1", m.made, m.forgotten)
 	}
 }
 
