@@ -89,7 +89,7 @@ func (a *agentTasks) of(ctx context.Context, page []mapping.Checkpoint) map[stri
 	}
 	ctx, stop := context.WithTimeout(ctx, maxTasksDelay-a.waited)
 	defer stop()
-	defer func(began time.Time) { a.waited += time.Since(began) }(time.Now())
+	defer func(began time.Time) { a.waited += a.s.store.Now().Sub(began) }(a.s.store.Now())
 	a.begin(ctx)
 	a.walks = slices.DeleteFunc(a.walks, func(w *taskWalk) bool { // a history of many runs does not hold and read all of them
 		return w.ours != "" && !slices.ContainsFunc(page, func(c mapping.Checkpoint) bool { return c.RunID == w.ours })
