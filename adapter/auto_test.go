@@ -143,7 +143,7 @@ func TestAutoLetsTheImpatientGo(t *testing.T) {
 	}
 }
 
-// The detection of a hanging agent takes no longer than a step of it may take.
+// The detection of a hanging agent takes no longer than step_timeout.
 func TestAutoAsksNoLongerThanAStepMayTake(t *testing.T) {
 	t.Parallel()
 	for step, want := range map[time.Duration]time.Duration{0: detectTimeout, time.Hour: detectTimeout, 3 * time.Second: 3 * time.Second} {

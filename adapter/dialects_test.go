@@ -95,9 +95,9 @@ func TestWhatAFlavourDecides(t *testing.T) {
 	}
 }
 
-// TestWhatIsMeantIsLostInTheDialectsWords checks that a lost capability has the name of the dialect's field or, without
-// a field, its own.
-func TestWhatIsMeantIsLostInTheDialectsWords(t *testing.T) {
+// TestLossesNameTheDialectsFields checks that a lost capability is reported as the dialect's field or, without a field,
+// under its own name.
+func TestLossesNameTheDialectsFields(t *testing.T) {
 	t.Parallel()
 	meant := []mapping.Capability{mapping.CapContext, mapping.CapTranscript, mapping.CapTaskExtra}
 	list := table()

@@ -54,7 +54,7 @@ func (b *backend) unreachable(ctx context.Context, err error) error {
 	}
 	b.forget()
 	if f := upstream.Of(err); f != nil && f.Slow {
-		e := b.fail(mapping.CodeUpstreamUnreachable, "gave no answer to a GET within %s. See what it is busy with, and that this is its own port.", b.readTimeout())
+		e := b.fail(mapping.CodeUpstreamUnreachable, "gave no answer to a GET within %s. Check whether it is busy, and whether this is its port.", b.readTimeout())
 		e.Err = err
 		return e
 	}
