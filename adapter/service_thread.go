@@ -127,6 +127,6 @@ type RecalledItems struct {
 
 // ReplayStart is the position where a reader of a thread's runs begins.
 type ReplayStart struct {
-	At          Cursor               // for ThreadEvents; every run that is active later begins after it
+	At          Cursor               // for ThreadEvents; all runs that are active after the requested position begin here or later
 	Checkpoints []mapping.Checkpoint // made up to there, in order
 }

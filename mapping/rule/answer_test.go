@@ -149,11 +149,11 @@ func TestCheckStepAnswer(t *testing.T) {
 		says    string
 	}{
 		{[]mapping.Interrupt{command}, []string{`true`, `"yes"`, `{"decisions":[{"type":"approve"}]}`, `{"type":"edit","args":{"action":"ls"}}`, `{"type":"reject"}`, `"no, blue"`},
-			[]string{`null`, `""`, `[]`, `{"type":"ignore"}`, `{"decisions":[{"type":"approve"},{"type":"approve"}]}`, `{"decisions":[{"type":"aprove"}]}`, `{"decisions":[true]}`, `{"` + firstID + `":null}`}, "to go on"},
+			[]string{`null`, `""`, `[]`, `{"type":"ignore"}`, `{"decisions":[{"type":"approve"},{"type":"approve"}]}`, `{"decisions":[{"type":"aprove"}]}`, `{"decisions":[true]}`, `{"` + firstID + `":null}`}, "to continue"},
 		{[]mapping.Interrupt{user}, []string{`"yes"`, `"blue"`, editUser, `{"type":"reject","message":"none"}`, `false`},
 			[]string{`null`, `""`, `{"type":"accept"}`, `{"decisions":[{"type":"approve"}]}`, `{"type":"reject"}`, `{"decisions":[]}`, `{"decisions":[{"type":"answer","message":"blue"}]}`}, `"name":"ask_user"`},
 		{[]mapping.Interrupt{old}, []string{`"yes"`, `[{"type":"response","args":"blue"}]`, editUser}, []string{`null`, `[{"type":"accept"}]`}, `"name":"ask_user"`},
-		{[]mapping.Interrupt{each}, []string{`true`, `"faster"`, `{"type":"reject"}`}, []string{`null`, `{"type":"edit","args":{"action":"ls"}}`}, "to go on"},
+		{[]mapping.Interrupt{each}, []string{`true`, `"faster"`, `{"type":"reject"}`}, []string{`null`, `{"type":"edit","args":{"action":"ls"}}`}, "to continue"},
 		{[]mapping.Interrupt{user, second}, []string{`{"` + secondID + `":"blue"}`},
 			[]string{`"blue"`, `{"` + firstID + `":"a","` + secondID + `":"b"}`, `{"00000000000000000000000000000000":"x"}`, `{"` + firstID + `":"x","other":1}`}, secondID},
 	} {
