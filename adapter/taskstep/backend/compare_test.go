@@ -138,7 +138,7 @@ func TestAgentThatDoesNotTellItsFilesAtTheEnd(t *testing.T) {
 				t.Errorf("changed %v, skipped %q, want %q", changed, skipped, c.want)
 			}
 			for _, path := range c.want {
-				if !strings.Contains(skipped[path], "when the run had ended") {
+				if !strings.Contains(skipped[path], "after the run had ended") {
 					t.Errorf("%q: %q", path, skipped[path])
 				}
 			}

@@ -189,7 +189,7 @@ func TestFileThatCannotBeCompared(t *testing.T) {
 	mustSucceed(t, tr)
 	got := skippedIn(t, tr)
 	for _, path := range []string{"a.txt", "kept.txt", "in.txt", "idle.txt"} {
-		if !strings.Contains(got[path], "500") || !strings.Contains(got[path], "keeps the bytes it had") {
+		if !strings.Contains(got[path], "500") || !strings.Contains(got[path], "keeps its previous bytes") {
 			t.Errorf("%s: %q", path, got[path])
 		}
 	}
