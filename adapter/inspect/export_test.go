@@ -41,7 +41,7 @@ func TestCallsInAnArchive(t *testing.T) {
 	}
 	for _, want := range []string{
 		`"time":1.5`, `"text":"{\"a\":\"<ü>\"}"`, `"text":"/wA=","encoding":"base64"`, `{"name":"x","value":"2"}`,
-		`reset; only the first bytes of a long body are kept`, `"text":"data: x"`,
+		`reset; only the beginning of a long body is kept`, `"text":"data: x"`,
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s is not in %s", want, &out)

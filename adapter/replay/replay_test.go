@@ -234,10 +234,10 @@ func TestForeignRecordings(t *testing.T) {
 	t.Parallel()
 	const head = `{"apbridge_recording":1}` + "\n"
 	for text, want := range map[string]string{
-		"":                                     "is no recording",
-		"GET / HTTP/1.1":                       "is no recording",
-		`{"log":{"version":"1.2"}}`:            "is no recording",
-		`{"apbridge_recording":2}`:             "form 2",
+		"":                                     "is not a recording",
+		"GET / HTTP/1.1":                       "is not a recording",
+		`{"log":{"version":"1.2"}}`:            "is not a recording",
+		`{"apbridge_recording":2}`:             "format 2",
 		head + `{"n":1`:                        "line 2",
 		head + `{"n":1}`:                       "line 2: has no call",
 		head + `{"n":"1"}`:                     "line 2",

@@ -68,7 +68,7 @@ func TestRecordRefuses(t *testing.T) {
 		{[]string{"run", "replay:" + filepath.Join(folder, "none"), "x"}, "the URL replay:" + filepath.Join(folder, "none") + ": the recording " + filepath.Join(folder, "none") + " cannot be read: no such file or directory"},
 		{[]string{"run", "replay:" + folder, "x"}, "is not a regular file"},
 		{[]string{"run", "http://127.0.0.1:1", "x", "--record", foreign}, "flag --record: " + foreign + " is there already; name another file, or write over it with --force"},
-		{[]string{"run", "replay:" + foreign, "x"}, "the URL replay:" + foreign + ": " + foreign + ": is no recording of apbridge"},
+		{[]string{"run", "replay:" + foreign, "x"}, "the URL replay:" + foreign + ": " + foreign + ": is not a recording of apbridge"},
 		{[]string{"run", "replay:" + broken, "x"}, "the URL replay:" + broken + ": " + broken + ": line 3: "},
 		{[]string{"run", "replay:", "x"}, "names no recording; write replay:FILE"},
 	} {
