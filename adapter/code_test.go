@@ -8,7 +8,7 @@ import (
 )
 
 // A text in a program to copy remains data whatever it contains, and has no invisible characters.
-func TestTextsOfProgramsAreData(t *testing.T) {
+func TestTextsInProgramsAreData(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"it's $(id) `id` \"x\"", "a\u202eb\u2066c\u2028", "\x1b[31mred\x00", "😀 é", `\u0041 \n`, "line\nline", "-n", ""} {
 		quoted := Quoted(text)

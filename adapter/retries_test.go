@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestJitter checks that runs refused together pause for different times, and never for less than the agent requested.
+// TestJitter checks that runs refused at the same time pause for different times, and never for less than the agent
+// requested.
 func TestJitter(t *testing.T) {
 	t.Parallel()
 	const d = time.Second

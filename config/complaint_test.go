@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// agentLine avoids the problem of a missing agent in a case.
+// agentLine adds an agent, so that a case has no problem of a missing one.
 const agentLine = "\nagents: {a: {url: 'http://127.0.0.1:1'}}\n"
 
 // TestComplaints covers every kind of mistake in a file and its message.
@@ -279,7 +279,7 @@ environment APBRIDGE_LISTN: listn: there is no such key; did you mean "listen"?`
 	}
 }
 
-// closedPath stands for itemquery.ParseItemPath.
+// closedPath is used instead of itemquery.ParseItemPath.
 func closedPath(text string) error {
 	if strings.HasSuffix(text, "[") {
 		return errors.New("has a bracket that is not closed")
@@ -287,7 +287,7 @@ func closedPath(text string) error {
 	return nil
 }
 
-// The block of a langgraph.json is accepted unchanged. OpenAI's key may be in the variable of its libraries.
+// A block from langgraph.json is accepted unchanged. OpenAI's key may be in the variable that its libraries use.
 func TestIndexOfLangGraph(t *testing.T) {
 	t.Parallel()
 	const block = `store: {"index": {"embed": "openai:text-embedding-3-small", "dims": 1536, "fields": ["text"]}}` + agentLine

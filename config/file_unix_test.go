@@ -59,7 +59,7 @@ func TestSecretFiles(t *testing.T) {
 	}
 }
 
-// TestEndlessConfiguration checks that the configuration may be read from a pipe, but not without end (E26).
+// TestEndlessConfiguration checks that the configuration can be read from a pipe, but not endlessly (E26).
 func TestEndlessConfiguration(t *testing.T) {
 	t.Parallel()
 	_, err := Load(Options{File: "/dev/zero"})

@@ -124,9 +124,9 @@ agents:
 	}
 }
 
-// TestFilesThatAreLookedInto checks which files are reported, because their change causes a reload. The listener's own
+// TestReadReportsFiles checks which files are reported, because their change causes a reload. The listener's own
 // files are only reported if they are unusable.
-func TestFilesThatAreLookedInto(t *testing.T) {
+func TestReadReportsFiles(t *testing.T) {
 	t.Parallel()
 	const tls = "tls: {cert: /nonexistent/cert.pem, key: /nonexistent/key.pem, client_ca: /nonexistent/ca.pem}\n"
 	file := filepath.Join(t.TempDir(), "bridge.yaml")
@@ -143,8 +143,8 @@ func TestFilesThatAreLookedInto(t *testing.T) {
 	}
 }
 
-// TestNamesThatPeopleTypeForDialects checks that an alias is replaced by its dialect everywhere.
-func TestNamesThatPeopleTypeForDialects(t *testing.T) {
+// TestDialectAliases checks that an alias is replaced by its dialect everywhere.
+func TestDialectAliases(t *testing.T) {
 	t.Parallel()
 	o := Options{
 		Environ:  []string{"APBRIDGE_AGENTS__B__DIALECT=thread", "APBRIDGE_AGENTS__B__URL=http://127.0.0.1:2"},

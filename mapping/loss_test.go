@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLostMeaningsHaveNames checks that a loss has the name of the request's own field, or else of the capability.
-func TestLostMeaningsHaveNames(t *testing.T) {
+// TestLossesHaveNames checks that a loss has the name of the request's own field, or else of the capability.
+func TestLossesHaveNames(t *testing.T) {
 	t.Parallel()
 	documented := append(Fields("run", CapTranscript, "talk", "further"), Fields("other", CapLinks, "urls")...)
 	agent := Capabilities{CapTranscript: Partial("Some of it."), CapItems: PassedOn()}

@@ -96,7 +96,7 @@ func (l *longLog) page(t *testing.T, m *marks, q axisQuery) (axisPage, int) {
 }
 
 // This includes a run that ends between the two reads: its page would not change any more.
-func TestARunHasEndedWhereAPageHasItsEnd(t *testing.T) {
+func TestPageWithTheEndShowsAnEndedRun(t *testing.T) {
 	t.Parallel()
 	for after, want := range map[int64]mapping.RunStatus{0: mapping.RunRunning, longRun - 50: mapping.RunSuccess} {
 		l := &longLog{ends: true}
@@ -112,7 +112,7 @@ func TestARunHasEndedWhereAPageHasItsEnd(t *testing.T) {
 }
 
 // With marks each page is the same as without, also if it is requested twice and for an active run.
-func TestALatePageOfALongRunReadsNoMoreThanTheFirst(t *testing.T) {
+func TestLatePagesReadNoMoreThanTheFirst(t *testing.T) {
 	t.Parallel()
 	for n := range 3 {
 		l, m, pages := &longLog{works: n > 1}, newMarks(), 0
@@ -137,7 +137,7 @@ func TestALatePageOfALongRunReadsNoMoreThanTheFirst(t *testing.T) {
 }
 
 // A mark after pruned events is ignored: the page has what is left.
-func TestAPageAfterAPlaceThatWasPruned(t *testing.T) {
+func TestPageAfterAPrunedPosition(t *testing.T) {
 	t.Parallel()
 	l, m := &longLog{}, newMarks()
 	first, _ := l.page(t, m, axisQuery{limit: 10})
@@ -150,7 +150,7 @@ func TestAPageAfterAPlaceThatWasPruned(t *testing.T) {
 }
 
 // A mark from the time when the agent was unknown is ignored once the agent is known.
-func TestAPageAfterAPlaceThatWasKeptOfAnUnknownAgent(t *testing.T) {
+func TestPageAfterAMarkOfAnUnknownAgent(t *testing.T) {
 	t.Parallel()
 	l, m := &longLog{}, newMarks()
 	first, _ := l.page(t, m, axisQuery{limit: 10})
@@ -166,7 +166,7 @@ func TestAPageAfterAPlaceThatWasKeptOfAnUnknownAgent(t *testing.T) {
 }
 
 // Calls that ended before or after the page are on other pages.
-func TestCallsStandWhereTheirAnswersEnded(t *testing.T) {
+func TestCallsArePlacedAtTheirEnds(t *testing.T) {
 	t.Parallel()
 	at := func(s int64) time.Time { return time.Unix(s, 0) }
 	run := mapping.Run{CreatedAt: at(0)}
@@ -193,7 +193,7 @@ func TestCallsStandWhereTheirAnswersEnded(t *testing.T) {
 }
 
 // Overlapping calls count once, and no part is longer than the run.
-func TestTimingOfCallsAtOnce(t *testing.T) {
+func TestTimingOfConcurrentCalls(t *testing.T) {
 	t.Parallel()
 	at := func(s int64) time.Time { return time.Unix(s, 0) }
 	call := func(begun, took int64) adapter.AgentCall {
@@ -220,7 +220,7 @@ func TestTimingOfCallsAtOnce(t *testing.T) {
 }
 
 // This includes calls that ended between two pages.
-func TestEachCallStandsOnOnePage(t *testing.T) {
+func TestEachCallIsOnOnePage(t *testing.T) {
 	t.Parallel()
 	l, on := &longLog{}, map[int64]int{}
 	var calls []adapter.AgentCall

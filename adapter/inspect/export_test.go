@@ -110,7 +110,7 @@ func checkForm(t *testing.T, at string, value any) {
 }
 
 // The calls have no body, text and binary bodies, and a response or none.
-func TestAnArchiveKeepsToItsForm(t *testing.T) {
+func TestArchiveFormat(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	bytesOf := adapter.CallPart{Header: map[string]string{"Content-Type": "application/octet-stream"}, Body: []byte{0xff, 0}, Size: 2, Kept: 2}

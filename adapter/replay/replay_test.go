@@ -164,8 +164,8 @@ func TestAnotherConversation(t *testing.T) {
 	}
 }
 
-// TestWhatWasNotRecorded checks that the message names the first call that differs, and the difference.
-func TestWhatWasNotRecorded(t *testing.T) {
+// TestUnrecordedCalls checks that the message names the first call that differs, and the difference.
+func TestUnrecordedCalls(t *testing.T) {
 	t.Parallel()
 	of, _ := record(t,
 		call{"POST", "/threads", `{"thread_id":"` + threadA + `"}`},
@@ -198,9 +198,9 @@ func TestWhatWasNotRecorded(t *testing.T) {
 	}
 }
 
-// TestAConversationThatDiffersAfterAWholeOne checks that, after a complete replay, a new conversation is compared with
-// the start of the recording, and a continued one with the unused calls.
-func TestAConversationThatDiffersAfterAWholeOne(t *testing.T) {
+// TestConversationThatDiffersAfterACompleteOne checks that, after a complete replay, a new conversation is compared
+// with the start of the recording, and a continued one with the unused calls.
+func TestConversationThatDiffersAfterACompleteOne(t *testing.T) {
 	t.Parallel()
 	first, second := call{"POST", "/tasks", `{"input":"Washington"}`}, call{"POST", "/tasks/" + threadA + "/steps", `{"n":1}`}
 	of, _ := record(t, first, second)

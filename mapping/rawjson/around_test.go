@@ -7,7 +7,7 @@ import (
 )
 
 // Pieces have the same text as copies.
-func TestPiecesAreWhatCopiesAre(t *testing.T) {
+func TestPiecesEqualCopies(t *testing.T) {
 	t.Parallel()
 	long := `{"a":"` + strings.Repeat("x", 32<<10) + `","n":1}`
 	for _, b := range []string{"", "null", "{}", `{"k":0}`, `{"a":1,"k":{"b":2},"c":3}`, long} {

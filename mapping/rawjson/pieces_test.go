@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-func TestPiecesReadAsTheyJoin(t *testing.T) {
+func TestPiecesReadLikeJoin(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é\"\U0010ffff\n", 5_000)
 	var tail, p rawjson.Pieces

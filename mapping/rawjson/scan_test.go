@@ -63,7 +63,7 @@ func TestDepth(t *testing.T) {
 }
 
 // The scanner reads several bytes of a string at a time. Each byte has the same effect at every position.
-func TestEveryByteOfAStringIsLookedAt(t *testing.T) {
+func TestEveryByteOfAStringIsScanned(t *testing.T) {
 	t.Parallel()
 	for c := range 256 {
 		for before := range 18 {

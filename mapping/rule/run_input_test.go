@@ -159,7 +159,7 @@ func TestNormalValues(t *testing.T) {
 }
 
 // Roles, types and names of LangChain's classes have the same meaning in every form of a message.
-func TestRolesThatAreTaken(t *testing.T) {
+func TestAcceptedRoles(t *testing.T) {
 	t.Parallel()
 	for kind, said := range map[string][]string{
 		"human":    {"user", "human", "HumanMessage", "HumanMessageChunk"},

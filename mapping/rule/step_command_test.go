@@ -37,7 +37,7 @@ func shownIn(t *testing.T, ev mapping.Event) (list []shownMessage) {
 
 const listsFiles = `"thoughts":{"speak":"I look."},"use_tool":{"name":"ls","arguments":{"dir":"."}}`
 
-func TestWhatAnAgentWithCommandsSays(t *testing.T) {
+func TestAgentWithCommands(t *testing.T) {
 	t.Parallel()
 	looks := shownMessage{Kind: typeAI, Text: "I look.", Call: "ls", Args: `{"dir":"."}`}
 	result := func(text, status string) shownMessage {

@@ -201,7 +201,7 @@ func TestDiffTo(t *testing.T) {
 	}
 }
 
-func TestDiffIsAboutTheSizeOfTheNews(t *testing.T) {
+func TestDiffSizeIsThatOfTheChange(t *testing.T) {
 	t.Parallel()
 	state := bigState(54_000)
 	f := mustFold(t, state)
@@ -259,7 +259,7 @@ func TestFoldReads(t *testing.T) {
 	}
 }
 
-// An older list only finds its own elements, even for an id that was used again.
+// An older list only finds its own elements, even if an id was used again later.
 func TestOldListFinds(t *testing.T) {
 	t.Parallel()
 	old := newList([]json.RawMessage{raw(`{"id":"a"}`), raw(`{"id":"b"}`), raw(`{"id":"a"}`)})
@@ -275,9 +275,9 @@ func TestOldListFinds(t *testing.T) {
 	}
 }
 
-// Small differences on a large object only cost their changes if the states between are not needed, so a state with
-// many changes is read about as fast as any.
-func TestManyDifferencesCostWhatTheyChange(t *testing.T) { // not parallel, because it measures allocations
+// If the states in between are not needed, small differences to a large object cost only their changes. A state with
+// many changes is therefore read about as fast as any other.
+func TestManyDifferencesCostOnlyTheirChanges(t *testing.T) { // not parallel, because it measures allocations
 	files := []byte(`{"files":{`)
 	for n := range 10_000 {
 		files = fmt.Appendf(files, `"/f%d":"x",`, n)

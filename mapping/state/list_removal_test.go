@@ -2,7 +2,7 @@ package state
 
 import "testing"
 
-// TestReduceRemovals checks that LangChain's RemoveMessage removes messages like add_messages.
+// TestReduceRemovals checks that LangChain's RemoveMessage removes messages as in add_messages.
 func TestReduceRemovals(t *testing.T) {
 	t.Parallel()
 	const three = `{"messages":[{"id":"a"},{"id":"b"},{"v":1}]}`

@@ -115,7 +115,7 @@ func TestApplyAll(t *testing.T) {
 }
 
 // The difference to a reduced fold equals the one to its text.
-func TestDiffOfWhatWasReduced(t *testing.T) {
+func TestDiffToReduced(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		live, err := NewFold(states().Draw(t, "first"))

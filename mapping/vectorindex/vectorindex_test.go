@@ -60,7 +60,7 @@ func TestVectorsAreKept(t *testing.T) {
 	}
 }
 
-// The score by words never moves an item below a threshold of nearness, and both scores move it up.
+// The score by words never moves an item below a threshold of nearness. Both scores raise the result.
 func TestFuse(t *testing.T) {
 	t.Parallel()
 	for _, near := range []float32{-1, -0.25, 0, 0.5, 1} {

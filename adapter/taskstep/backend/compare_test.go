@@ -102,9 +102,9 @@ func TestNewArtifactAtEveryWrite(t *testing.T) {
 	}
 }
 
-// TestAgentThatDoesNotTellItsFilesAtTheEnd checks that possibly outdated files are named when the time is over, and
-// that nothing is reported without files.
-func TestAgentThatDoesNotTellItsFilesAtTheEnd(t *testing.T) {
+// TestUnreadableFilesAtTheEnd checks that possibly outdated files are named when time runs out, and that nothing is
+// reported if there are no files.
+func TestUnreadableFilesAtTheEnd(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		hangs *regexp.Regexp

@@ -118,8 +118,8 @@ func lookingAt(t *testing.T, url string, after int) adapter.Backend {
 	return backendAt(t, url)
 }
 
-// TestNoStepTwice breaks the connection during a step. A step that is not listed may be in progress, whatever kind the
-// agent is.
+// TestNoStepTwice breaks the connection during a step. A step that is not listed may be in progress, for every kind of
+// agent.
 func TestNoStepTwice(t *testing.T) {
 	t.Parallel()
 	for _, style := range styles {

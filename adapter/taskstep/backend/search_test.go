@@ -275,7 +275,7 @@ func TestLinkKnowsSteps(t *testing.T) {
 }
 
 // TestPickUpOfARunAheadOfItsLog checks a run of an older version, which could request a step before the previous one
-// was logged. So there may have been one more than the agent lists.
+// was logged. There may therefore have been one more than the agent lists.
 func TestPickUpOfARunAheadOfItsLog(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {

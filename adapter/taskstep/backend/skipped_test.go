@@ -71,7 +71,7 @@ func (c credulous) Save(ctx context.Context, path, remoteID string, body io.Read
 	return c.Files.Save(ctx, path, remoteID, strings.NewReader(string(b)))
 }
 
-// TestDownloadThatBreaks checks that a broken GET is retried once. If it breaks again, the file is left out, the client
+// TestDownloadThatBreaks checks that a broken GET is retried once. If it breaks again, the file is omitted, the client
 // is informed, and the run continues.
 func TestDownloadThatBreaks(t *testing.T) {
 	t.Parallel()
@@ -126,9 +126,9 @@ func TestDownloadThatIsNotAnswered(t *testing.T) {
 	}
 }
 
-// TestSkippedFilesAreSaid checks that skipped files are named in their step or, if nothing has changed, in the last
+// TestSkippedFilesAreReported checks that skipped files are named in their step or, if nothing has changed, in the last
 // one, even for steps without text.
-func TestSkippedFilesAreSaid(t *testing.T) {
+func TestSkippedFilesAreReported(t *testing.T) {
 	t.Parallel()
 	for name, output := range map[string]string{"words": `"words"`, "none": "", "empty": `""`, "object": `{"a":1}`} {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestSkippedFilesAreSaid(t *testing.T) {
 	}
 }
 
-// TestSkippedUntilItIsThere checks that a file which was downloaded in the end is not reported as missing.
+// TestSkippedUntilItIsThere checks that a file that could be downloaded later is not reported as missing.
 func TestSkippedUntilItIsThere(t *testing.T) {
 	t.Parallel()
 	agent, files := adaptertest.NewStepAgent(adaptertest.Plain), adaptertest.NewFiles(nil)

@@ -230,7 +230,7 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
-func TestHeadAnswersLikeGet(t *testing.T) {
+func TestHeadRespondsLikeGet(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newFake())
 	task := s.newTask("hi")

@@ -122,7 +122,7 @@ func TestTopicAnswers(t *testing.T) {
 	}
 }
 
-func TestWhatTopicsAreAsked(t *testing.T) {
+func TestTopicRequests(t *testing.T) {
 	t.Parallel()
 	s, heard := serveTopics(t)
 	yes, no, name, input := true, false, "n", "x"

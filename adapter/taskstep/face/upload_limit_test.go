@@ -27,8 +27,8 @@ func (f *forever) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestFormsWithoutMeasure checks that oversized forms are refused before they are read.
-func TestFormsWithoutMeasure(t *testing.T) {
+// TestOversizedForms checks that oversized forms are refused before they are read.
+func TestOversizedForms(t *testing.T) {
 	t.Parallel()
 	const most = 100 << 20
 	s := serve(t, newFake()) // files of 1 MiB at most
