@@ -90,7 +90,7 @@ func CallKeeperOf(ctx context.Context) CallKeeper {
 // KeptCalls are the available calls of a run.
 type KeptCalls struct {
 	Calls []AgentCall
-	// Capture is the current setting for what is kept: off, errors or all.
+	// Capture is the setting inspector.capture: off, errors or all.
 	Capture string
 	// Live means that the run is active in this process, which has the calls in memory.
 	Live bool

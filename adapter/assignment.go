@@ -58,8 +58,8 @@ type TaskAssignment struct {
 	// Messages are the earlier messages to be passed to a new upstream task as data, in neutral form, oldest first.
 	// Their contents name their files and tool calls. memory.max_bytes is not applied to them.
 	Messages []json.RawMessage
-	// Additional is the object that the task's client sent for the agent besides the input, unchanged. It is nil if
-	// there is none.
+	// Additional is the object that the task's client sent for the agent in addition to the input, unchanged. It is nil
+	// if there is none.
 	Additional json.RawMessage
 	// Answer is the interpreted answer that the run was resumed with.
 	Answer rule.Answer

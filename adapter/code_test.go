@@ -14,7 +14,7 @@ func TestTextsInProgramsAreData(t *testing.T) {
 		quoted := Quoted(text)
 		var back string
 		if err := json.Unmarshal([]byte(quoted), &back); err != nil || back != text {
-			t.Errorf("%q reads back as %q, %v", text, back, err)
+			t.Errorf("%q is read back as %q, %v", text, back, err)
 		}
 		if strings.ContainsFunc(quoted, func(c rune) bool { return c < ' ' || c > '~' }) {
 			t.Errorf("%q is shown as %q", text, quoted)

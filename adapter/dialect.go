@@ -45,8 +45,8 @@ type Dialect struct {
 	Fields []mapping.RequestField
 	// Documents describe the face's operations.
 	Documents []Document
-	// Speaks is a short description of the protocol of the face's clients, for display. Chooses is a short description
-	// of the place where they name the agent. If it is "", the pages do not show it.
+	// Speaks is a short description of the protocol of the face's clients, for display. Chooses describes the place
+	// where they name the agent. If it is "", the pages do not show it.
 	Speaks, Chooses string
 	// Temporary are name patterns of the files that a killed process leaves in the system's temporary folder.
 	Temporary []string
@@ -68,8 +68,8 @@ type Dialect struct {
 	// Dial returns a backend. It does no I/O. If it is nil, the dialect cannot be called.
 	Dial func(up Upstream) (Backend, error)
 	// Detect reports whether the server at up speaks this dialect. It makes one or two GET requests. An error means
-	// that no server responded (code upstream_unreachable), or that the response does not show what the server speaks,
-	// such as a 401.
+	// that no server responded (code upstream_unreachable), or that the response, such as a 401, does not show the
+	// server's dialect.
 	Detect func(ctx context.Context, up Upstream) (bool, error)
 	// Ends are the paths at which the dialect's routes begin, the longest first. The URL of an agent may end with one
 	// of them instead of the server's root.
@@ -115,7 +115,7 @@ type HookPost struct {
 	Body   []byte
 }
 
-// Face is what every face is mounted with.
+// Face contains the values that every face is mounted with.
 type Face struct {
 	Log          *zap.Logger
 	Limits       config.Limits

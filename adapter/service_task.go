@@ -111,7 +111,7 @@ type TopicRef struct {
 	Flavour   mapping.Flavour `json:"-"` // not included in the hash for an idempotency key
 }
 
-// Topics are threads as in the Topic RFC of the Agent Protocol: a topic groups tasks and what they have in common.
+// Topics are threads as in the Topic RFC of the Agent Protocol: a topic groups tasks and the data that they share.
 // Tasks, steps and artifacts of a topic are found with TaskRef.Topic. Interactions are the messages of a topic.
 type Topics interface {
 	// CreateTopic creates a topic. An AdditionalInput with a key reserved by the bridge is Invalid.

@@ -125,7 +125,7 @@ type RecalledItems struct {
 	Items []mapping.ItemName
 }
 
-// ReplayStart is the position where a reader of a thread's runs begins.
+// ReplayStart is the position at which a reader of a thread's runs begins.
 type ReplayStart struct {
 	At          Cursor               // for ThreadEvents; all runs that are active after the requested position begin here or later
 	Checkpoints []mapping.Checkpoint // made up to there, in order

@@ -301,7 +301,7 @@ func TestIndexOfLangGraph(t *testing.T) {
 	}
 	elsewhere := strings.Replace(block, `"dims"`, `"url": "http://127.0.0.1:1", "dims"`, 1)
 	if cfg, complaints := loadText(t, elsewhere, Options{Environ: []string{"OPENAI_API_KEY=sk-canary"}}); complaints != "" || cfg.Store.Index.Key != "" {
-		t.Errorf("OpenAI's key goes elsewhere, %s", complaints)
+		t.Errorf("OpenAI's key is sent elsewhere, %s", complaints)
 	}
 }
 
@@ -344,7 +344,7 @@ func FuzzLoad(f *testing.F) {
 		l.validate(l.cfg, Options{})
 		for _, c := range l.complaints {
 			if c.Text == "" || c.Where == "" && c.Key == "" {
-				t.Errorf("a complaint about nothing: %#v", c)
+				t.Errorf("a complaint without a mistake: %#v", c)
 			}
 		}
 	})

@@ -18,7 +18,7 @@ type Options struct {
 	File    string    // YAML; "" means none
 	Environ []string  // NAME=value, as from os.Environ
 	Flags   []Setting // override all others, in order
-	// Dialects are the allowed dialects of an agent besides auto; nil means any.
+	// Dialects are the allowed dialects of an agent in addition to auto. nil means any.
 	Dialects []string
 	// Aliases maps other names of an agent's dialect to those in Dialects.
 	Aliases map[string]string

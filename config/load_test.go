@@ -135,7 +135,7 @@ func TestReadReportsFiles(t *testing.T) {
 	}
 	looked := map[string]bool{}
 	if _, err := Load(Options{File: file, Read: func(name string, _ []byte) { looked[name] = true }}); err == nil {
-		t.Error("the configuration can be used")
+		t.Error("the configuration is accepted")
 	}
 	want := map[string]bool{file: true, "/nonexistent/cert.pem": true, "/nonexistent/key.pem": true, "/nonexistent/ca.pem": true}
 	if !maps.Equal(looked, want) {
@@ -157,6 +157,6 @@ func TestDialectAliases(t *testing.T) {
 	}
 	o.Aliases = nil
 	if _, err := Load(o); err == nil {
-		t.Error("a name that stands for nothing is taken")
+		t.Error("an unknown name is accepted")
 	}
 }

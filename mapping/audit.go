@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Verb is what an operation does, for the audit log.
+// Verb is the action of an operation, for the audit log.
 type Verb string
 
 // The verbs of operations.
@@ -27,7 +27,7 @@ type Object struct {
 	ID   string `json:"id"`
 }
 
-// AuditRecord collects what one request does, for its line in the audit log. Safe for concurrent use.
+// AuditRecord collects the effects of one request for its line in the audit log. Safe for concurrent use.
 type AuditRecord struct {
 	// Also is called for each operation that has no request of its own, such as a command on a WebSocket, with the
 	// operation's context. If it is nil, such operations are not logged.

@@ -33,9 +33,9 @@ const (
 	CapState          Capability = "state"           // a change of a thread's state between runs
 	CapAuthor         Capability = "author"          // the node that is named as the author of such a change
 	CapTask           Capability = "task"            // the input of a task
-	CapTaskExtra      Capability = "additional task" // what a task receives besides its input
+	CapTaskExtra      Capability = "additional task" // data for a task in addition to its input
 	CapStep           Capability = "step"            // the input of a step
-	CapStepExtra      Capability = "additional step" // what a step receives besides its input
+	CapStepExtra      Capability = "additional step" // data for a step in addition to its input
 	CapFile           Capability = "file"            // the bytes of a file
 )
 

@@ -45,7 +45,7 @@ func TestLongWordsHaveNoNearest(t *testing.T) {
 	}
 	began := time.Now()
 	if got := Misspelt(strings.Repeat("a", 32<<20), known); got != "" {
-		t.Errorf("it is near %q", got)
+		t.Errorf("the nearest name is %q", got)
 	}
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("it took %v", took)

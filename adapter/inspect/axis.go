@@ -78,7 +78,7 @@ type axisQuery struct {
 	calls  []adapter.AgentCall
 }
 
-// page reads a page. For an active run it returns what is logged so far.
+// page reads a page. For an active run it returns the events logged so far.
 func (a *axis) page(ctx context.Context, q axisQuery) (axisPage, error) {
 	fresh := slices.Clone(a.columns)
 	if at, ok := a.resume(q.after); ok {

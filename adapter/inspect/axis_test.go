@@ -63,7 +63,7 @@ func (l *longLog) RunEvents(ctx context.Context, _ adapter.RunRef, after adapter
 	}
 }
 
-// numbering is an observer whose frames show how many events it has seen and what it knows about the agent.
+// numbering is an observer whose frames show the number of events so far and the agent's exposure.
 type numbering struct {
 	seen    int
 	exposes mapping.Exposure
@@ -95,7 +95,7 @@ func (l *longLog) page(t *testing.T, m *marks, q axisQuery) (axisPage, int) {
 	return p, l.read - before
 }
 
-// This includes a run that ends between the two reads: its page would not change any more.
+// This includes a run that ends between the two reads, because its page would not change again.
 func TestPageWithTheEndShowsAnEndedRun(t *testing.T) {
 	t.Parallel()
 	for after, want := range map[int64]mapping.RunStatus{0: mapping.RunRunning, longRun - 50: mapping.RunSuccess} {
@@ -106,7 +106,7 @@ func TestPageWithTheEndShowsAnEndedRun(t *testing.T) {
 		}
 		p, err := a.page(t.Context(), axisQuery{after: after, limit: 100})
 		if err != nil || p.Whole != (want == mapping.RunSuccess) || a.run.Status != want {
-			t.Errorf("behind %d: whole %v, of a run that is %s, want %s; %v", after, p.Whole, a.run.Status, want, err)
+			t.Errorf("after %d: complete %v, for a run that is %s, want %s; %v", after, p.Whole, a.run.Status, want, err)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func TestLatePagesReadNoMoreThanTheFirst(t *testing.T) {
 				t.Fatalf("behind %d (-want +got):\n%s", q.after, diff)
 			}
 			if most := 2 * q.limit; read > most {
-				t.Fatalf("the page behind event %d read %d events, more than %d", q.after, read, most)
+				t.Fatalf("the page after event %d read %d events, more than %d", q.after, read, most)
 			}
 			if q.after = got.Next; got.Next == 0 {
 				break
@@ -136,7 +136,7 @@ func TestLatePagesReadNoMoreThanTheFirst(t *testing.T) {
 	}
 }
 
-// A mark after pruned events is ignored: the page has what is left.
+// A mark after pruned events is ignored. The page has the remaining events.
 func TestPageAfterAPrunedPosition(t *testing.T) {
 	t.Parallel()
 	l, m := &longLog{}, newMarks()
@@ -240,7 +240,7 @@ func TestEachCallIsOnOnePage(t *testing.T) {
 	}
 	for _, c := range calls {
 		if on[c.N] != 1 {
-			t.Errorf("the call that ended at %s stands on %d pages", c.At.Add(c.Took).UTC().Format("04:05.0"), on[c.N])
+			t.Errorf("the call that ended at %s is on %d pages", c.At.Add(c.Took).UTC().Format("04:05.0"), on[c.N])
 		}
 	}
 }

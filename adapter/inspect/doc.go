@@ -7,9 +7,9 @@
 // from one view model (render.go). The other files prepare the contents of pages: axis.go and row.go (a run's events,
 // the frames that clients got, calls), conversation.go, difference.go, question.go, export.go and har.go.
 //
-//   - Pages work without scripts. A module adds what only a script can, and writes texts with textContent. The policy
-//     refuses markup made from text (Trusted Types), styles and scripts from elsewhere, and frames around the pages.
-//     Texts of agents and clients are shown inert: see page.Shown.
+//   - Pages work without scripts. A module only adds functions that need a script, and writes texts with textContent.
+//     The policy refuses markup made from text (Trusted Types), styles and scripts from elsewhere, and frames around
+//     the pages. Texts of agents and clients are shown inert: see page.Shown.
 //   - A visible page holds one EventSource. Its only event says that the page's content has changed; the module then
 //     requests the change under the rights of that request. The server polls once a second, with one short query for
 //     each visible page. A notification about all threads would cost every run a message between processes.

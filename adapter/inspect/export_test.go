@@ -102,7 +102,7 @@ func checkForm(t *testing.T, at string, value any) {
 		}
 		for name, below := range v {
 			if !strings.HasPrefix(name, "_") && !slices.Contains(form, name) && !slices.Contains(form, name+"?") {
-				t.Errorf("%s has %s, which the form does not know", at, name)
+				t.Errorf("%s has %s, which the format does not define", at, name)
 			}
 			checkForm(t, name, below)
 		}
@@ -130,6 +130,6 @@ func TestArchiveFormat(t *testing.T) {
 	}
 	checkForm(t, "", got)
 	if n := strings.Count(out.String(), `"_encoding":"base64"`); n != 2 {
-		t.Errorf("%d of the bodies that were sent say that they are in base64: %s", n, &out)
+		t.Errorf("%d of the sent bodies are marked as base64: %s", n, &out)
 	}
 }

@@ -29,7 +29,7 @@ type Options struct {
 	Dialects adapter.Dialects
 	Version  string
 	Log      *zap.Logger
-	// About describes agents beyond what the service knows.
+	// About returns facts about agents that the service does not know.
 	About About
 	// DefaultAgent returns the name of the agent for requests that name none, or "".
 	DefaultAgent func() string
@@ -65,9 +65,9 @@ type route struct {
 }
 
 var (
-	// mayRead are the rights of pages that show what is stored.
+	// mayRead are the rights for pages that show stored data.
 	mayRead = []string{mapping.RightInspect, mapping.RightRead}
-	// mayRun are the rights of forms that make an agent work.
+	// mayRun are the rights for forms that make an agent work.
 	mayRun = []string{mapping.RightInspect, mapping.RightRead, mapping.RightRun}
 
 	readsRun      = adapter.Effect{Verb: mapping.Read, Kind: "run"}

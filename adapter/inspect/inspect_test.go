@@ -136,7 +136,7 @@ func TestQuestionHasOneFieldForWords(t *testing.T) {
 			t.Errorf("%s: words go to %v, %v", name, places, err)
 		}
 		if len(form.Decisions) == 1 && form.Words && strings.Contains(w.Body.String(), `value="respond"`) {
-			t.Errorf("%s: to respond is to be chosen, and words are enough", name)
+			t.Errorf("%s: the decision respond is offered although words are enough", name)
 		}
 	}
 }

@@ -29,6 +29,6 @@ func TestFormShowsItsFilter(t *testing.T) {
 		t.Errorf("a day: %s", again)
 	}
 	if (runFilter{}).UntilField() != "" || (runFilter{Until: "soon"}).UntilField() != "" {
-		t.Error("no time is in the form's field")
+		t.Error("the form's field has no time")
 	}
 }

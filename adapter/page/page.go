@@ -61,8 +61,8 @@ type Page struct {
 	policy, referrer string
 }
 
-// Assets are what a page has in addition to the frame: the text of its style, which is included after the frame's, and
-// the modules that it loads from the bridge, by paths relative to its root.
+// Assets are the additions of a page to the frame: the text of its style, which is included after the frame's, and the
+// modules that it loads from the bridge, by paths relative to its root.
 type Assets struct {
 	Style   string
 	Modules []string

@@ -69,7 +69,7 @@ func TestPolicyAllowsOnlyTheStyle(t *testing.T) {
 		t.Errorf("%d tabs are open", len(found))
 	}
 	if links := regexp.MustCompile(`(href|src)="/`).FindString(text); links != "" {
-		t.Errorf("%s: a link that breaks below a path of a proxy", links)
+		t.Errorf("%s: the link breaks below a proxy's path", links)
 	}
 }
 

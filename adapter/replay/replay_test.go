@@ -216,13 +216,13 @@ func TestConversationThatDiffersAfterACompleteOne(t *testing.T) {
 	begins := call{"POST", "/tasks", `{"input":"Berlin"}`}
 	const differs = `Call 1 of the recording is POST /tasks: input is \"Berlin\", recorded was \"Washington\".`
 	if got := send(t, p, nowhere, begins); !strings.Contains(got, differs) {
-		t.Errorf("after a whole conversation: %s", got)
+		t.Errorf("after a complete conversation: %s", got)
 	}
 	if got := send(t, p, nowhere, first); !strings.HasPrefix(got, "200 ") {
 		t.Fatal(got)
 	}
 	if got := send(t, p, nowhere, begins); !strings.Contains(got, differs) {
-		t.Errorf("beside a continued one: %s", got)
+		t.Errorf("next to a continued one: %s", got)
 	}
 	if got := send(t, p, nowhere, call{"POST", "/tasks/" + threadB + "/steps", `{"n":2}`}); !strings.Contains(got, `Call 2 of the recording`) || !strings.Contains(got, `n is 2, recorded was 1`) {
 		t.Errorf("a continued one: %s", got)

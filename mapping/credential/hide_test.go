@@ -115,7 +115,7 @@ func TestCredentialsAreHidden(t *testing.T) {
 			t.Errorf("%s\ngot  %s\nwant %s", text, got, want)
 		}
 		if json.Valid([]byte(text)) && !json.Valid([]byte(got)) {
-			t.Errorf("%s is no JSON any more: %s", text, got)
+			t.Errorf("%s is no longer JSON: %s", text, got)
 		}
 	}
 }

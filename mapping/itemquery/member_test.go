@@ -63,7 +63,7 @@ func TestMembersNarrow(t *testing.T) {
 			got = append(got, found(ranges, entries))
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%s finds by its lists %v, want %v", filter, got, want)
+			t.Errorf("%s: the lists find %v, want %v", filter, got, want)
 		}
 	}
 }

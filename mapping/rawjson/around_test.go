@@ -19,6 +19,6 @@ func TestPiecesEqualCopies(t *testing.T) {
 		}
 	}
 	if _, err := PiecesAround(json.RawMessage("[]"), "k", Pieces{}); err == nil {
-		t.Error("a list is taken for an object")
+		t.Error("a list is accepted as an object")
 	}
 }

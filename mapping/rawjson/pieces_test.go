@@ -32,7 +32,7 @@ func TestPiecesReadLikeJoin(t *testing.T) {
 		t.Error(err)
 	}
 	if again, err := io.ReadAll(p.Reader()); err != nil || string(again) != string(joined) {
-		t.Errorf("a second reader reads %d bytes, %v", len(again), err)
+		t.Errorf("the second reader reads %d bytes, %v", len(again), err)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // and checking them again would cost more than everything else here. The zero value is ready to use. Not safe for
 // concurrent use.
 type Writer struct {
-	Bytes []byte // what was written
+	Bytes []byte // the written text
 	// Long is called with raw values of more than LongFrom bytes, which are not added to Bytes. It must first write
 	// Bytes, except for the last byte. If it is nil, everything is added to Bytes.
 	Long     func(v []byte)

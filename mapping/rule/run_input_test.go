@@ -118,7 +118,7 @@ func TestParseInputRefuses(t *testing.T) {
 	} {
 		_, err := ParseInput(asRaw(c.input), asRaw(c.messages), someRun)
 		if e := mapping.Classify(err); e.Class != mapping.Invalid || !strings.Contains(e.Message, c.says) {
-			t.Errorf("ParseInput(%s, %s) = %v, want it to say %q", c.input, c.messages, err, c.says)
+			t.Errorf("ParseInput(%s, %s) = %v, want the text %q", c.input, c.messages, err, c.says)
 		}
 	}
 }

@@ -78,7 +78,7 @@ func (d *dialogue) assign(f *state.Fold, run int) (any bool) {
 	return any
 }
 
-// summarise determines what each run adds to its messages.
+// summarise determines the interactions that each run adds to its messages.
 func (d *dialogue) summarise() {
 	for i := range d.Runs {
 		t, told := &d.turns[i], d.Told[i]

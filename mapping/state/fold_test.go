@@ -78,7 +78,7 @@ func TestReduce(t *testing.T) {
 			t.Errorf("%s: Size() = %d, JSON() has %d", name, next.Size(), len(next.JSON()))
 		}
 		if got := mustFold(t, c.state).JSON(); string(got) != string(f.JSON()) {
-			t.Errorf("%s: the fold before changed: %s", name, f.JSON())
+			t.Errorf("%s: the previous fold changed: %s", name, f.JSON())
 		}
 	}
 	for _, delta := range []string{`[]`, `1`, `{"messages":[}`, `{"messages":[1,]}`, `{"files":{"a"}}`, `{"x":tru}`} {
@@ -119,10 +119,10 @@ func TestReduceBranches(t *testing.T) {
 		}
 	}
 	if got := string(mid.Messages()[4]); got != `{"id":"m3"}` {
-		t.Errorf("replacing reached an older fold: %s", got)
+		t.Errorf("a replacement changed an older fold: %s", got)
 	}
 	if got, _ := left.Reduce(raw(`{"messages":[{"id":"r5"}]}`)); len(got.Messages()) != 52 {
-		t.Errorf("a message of another branch counts as known")
+		t.Errorf("a message of another branch is treated as known")
 	}
 }
 
@@ -163,7 +163,7 @@ func TestApplyQuestions(t *testing.T) {
 		t.Errorf("state = %s", got)
 	}
 	if next, err := f.Apply(&mapping.Event{Kind: mapping.KindUpdate, Data: raw(`{"x":9}`)}); err != nil || next != f {
-		t.Errorf("an update of an agent with a state of its own changed the fold: %s, %v", next.JSON(), err)
+		t.Errorf("an update of an agent with its own state changed the fold: %s, %v", next.JSON(), err)
 	}
 }
 

@@ -19,7 +19,7 @@ func TestUnit(t *testing.T) {
 	}
 	for _, bad := range [][]float32{nil, {0, 0}, {1, float32(math.NaN())}, {float32(math.Inf(-1)), 1}} {
 		if Unit(bad) {
-			t.Errorf("%v has a direction", bad)
+			t.Errorf("%v has an order", bad)
 		}
 	}
 }

@@ -38,9 +38,9 @@ var (
 // class Invalid.
 func Dial(up adapter.Upstream) (adapter.Backend, error) { return newBackend(up) }
 
-// Detect reports whether a server lists tasks where v1 agents do (Agent Protocol v1, GET /ap/v1/agent/tasks) or did
-// before September 2023 (GET /agent/tasks). It returns an error if there was no response or an inconclusive one, such
-// as 401.
+// Detect reports whether a server lists tasks at the path of v1 agents (Agent Protocol v1, GET /ap/v1/agent/tasks), or
+// at the path used before September 2023 (GET /agent/tasks). It returns an error if there was no response or an
+// inconclusive one, such as 401.
 func Detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 	b, err := newBackend(up)
 	if err != nil {

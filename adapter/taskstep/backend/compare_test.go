@@ -80,7 +80,7 @@ func TestFileRewrittenBeforeAFailure(t *testing.T) {
 			}
 			checkRewritten(t, agent, files, tr, adaptertest.Trace{Events: []mapping.Event{update}})
 			if _, changed := compare(t, t.Context(), b, task); changed || agent.Work() != 2 {
-				t.Errorf("a second look: changed %v; the agent did %d steps", changed, agent.Work())
+				t.Errorf("second comparison: changed %v; the agent did %d steps", changed, agent.Work())
 			}
 		})
 	}

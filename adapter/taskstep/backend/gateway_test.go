@@ -49,7 +49,7 @@ func TestGatewayAnswersForAnAgentThatActed(t *testing.T) {
 					want = nth - 1
 				}
 				if tasks != 1 || steps != want || asked != want {
-					t.Errorf("%d tasks and %d steps, asked for %d; want 1 and %d of each", tasks, steps, asked, want)
+					t.Errorf("%d tasks and %d steps for %d requests; want 1 and %d of each", tasks, steps, asked, want)
 				}
 			})
 		}

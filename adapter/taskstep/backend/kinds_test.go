@@ -141,7 +141,7 @@ func TestListsOfStepsThatLie(t *testing.T) {
 				t.Errorf("%v after %d steps and %d outputs, want outcome_unknown after 2 and 1", tr.Err, agent.Work(), len(tr.Outputs()))
 			}
 			if n := asked.Load(); n > 50 {
-				t.Errorf("it was asked %d times", n)
+				t.Errorf("it was requested %d times", n)
 			}
 		})
 	}
@@ -175,7 +175,7 @@ func TestListsOfFilesThatLie(t *testing.T) {
 				t.Errorf("the file of the step is %q", got)
 			}
 			if n := asked.Load(); n > 50 {
-				t.Errorf("it was asked %d times", n)
+				t.Errorf("it was requested %d times", n)
 			}
 		})
 	}

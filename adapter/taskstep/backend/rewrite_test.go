@@ -152,6 +152,6 @@ func TestUploadThatTheAgentDidNotGet(t *testing.T) {
 	d := &downloads{session: &session{assigned: &task, site: site{kind: kind(agent.Kind)}}, files: tr}
 	byClient := false
 	if _, ok := d.wants("in.txt", &entries{listed: &remoteArtifact{ID: "1", Name: "in.txt", ByAgent: &byClient, Listed: true}}, true); ok {
-		t.Error("the agent's older bytes would be taken for a newer version")
+		t.Error("the agent's older bytes would be stored as a newer version")
 	}
 }

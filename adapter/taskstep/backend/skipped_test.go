@@ -93,7 +93,7 @@ func TestDownloadThatBreaks(t *testing.T) {
 				mustSucceed(t, tr)
 				for _, ev := range tr.Outputs() {
 					if len(ev.Head.Artifacts) > 0 {
-						t.Errorf("%s: half a file is an artifact", what)
+						t.Errorf("%s: an incomplete file is an artifact", what)
 					}
 				}
 				want := map[string]string{"out/result.txt": "The download broke off before the end of the file."}

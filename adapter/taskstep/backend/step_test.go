@@ -206,7 +206,7 @@ func TestLockstepPickUp(t *testing.T) {
 		t.Fatalf("%v, %+v, %+v", tr.Err, end, agent.Counts())
 	}
 	if in := tr.Outputs()[0].Head.Step.Input; in == nil || *in != say {
-		t.Errorf("the step does not know its words: %v", in)
+		t.Errorf("the step does not have its input: %v", in)
 	}
 }
 

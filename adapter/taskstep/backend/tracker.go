@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// tracker records which files the thread and the agent share.
+// tracker records the files that the thread and the agent share.
 type tracker struct {
 	sums   map[string]string    // checksums of the thread's files by path; nil if not loaded
 	unsent map[string]bool      // paths of uploads that were not sent because the agent has other bytes there

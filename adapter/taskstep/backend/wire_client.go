@@ -124,7 +124,7 @@ func parseTask(raw json.RawMessage, path string) (remoteTask, error) {
 	return t, err
 }
 
-// kindOfTask recognises servers by what only they send: the Python SDK sends steps in a task, and forge sends times
+// kindOfTask recognises a server by its tasks. Only the Python SDK sends steps in a task, and only forge sends times
 // without a zone.
 func kindOfTask(env taskEnvelope) kind {
 	if isList(env.Steps) {

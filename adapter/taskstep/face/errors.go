@@ -125,7 +125,7 @@ type complaint struct {
 	Msg string   `json:"msg"`
 }
 
-// invalid returns an error about a field. The text what completes the sentence "<field> must be …".
+// invalid returns an error about a field. The parameter what completes the sentence "<field> must be …".
 func invalid(where, field, what string) *mapping.Error {
 	e := mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s must be %s.", field, what)
 	e.Detail = []complaint{{Loc: []string{where, field}, Msg: "must be " + what}}

@@ -143,7 +143,7 @@ func TestMethodsAndPaths(t *testing.T) {
 		checkOnlyMessage(t, c.method+" "+c.path, a)
 	}
 	if s.written() != before {
-		t.Error("a refused request has written something")
+		t.Error("a refused request wrote something")
 	}
 }
 

@@ -47,7 +47,7 @@ func TestConfirmFollowsTheResponse(t *testing.T) {
 			select {
 			case <-received:
 			case <-time.After(patience):
-				t.Error("confirmed before the answer was written")
+				t.Error("confirmed before the response was written")
 			}
 			close(confirmed)
 		}}, nil
@@ -157,7 +157,7 @@ func TestCausesAreLogged(t *testing.T) {
 		w := httptest.NewRecorder()
 		r.ServeHTTP(w, httptest.NewRequest("POST", v1Path+"/tasks/t/steps", nil))
 		if strings.Contains(w.Body.String(), "disk") {
-			t.Errorf("%s: the client is told %s", class, w.Body)
+			t.Errorf("%s: the client receives %s", class, w.Body)
 		}
 		said := 0
 		for _, entry := range logs.All() {

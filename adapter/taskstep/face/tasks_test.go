@@ -83,10 +83,10 @@ func checkRefused(t *testing.T, s *served, a gotten, before int) {
 	t.Helper()
 	var body struct{ Message, Code string }
 	if err := json.Unmarshal([]byte(a.body), &body); err != nil || body.Message == "" || body.Code == "" {
-		t.Errorf("want a message and a code, got %q", a.body)
+		t.Errorf("got %q, want a message and a code", a.body)
 	}
 	if a.header.Get("Content-Type") != jsonAnswer {
-		t.Errorf("content type is %q", a.header.Get("Content-Type"))
+		t.Errorf("the content type is %q", a.header.Get("Content-Type"))
 	}
 	if s.written() != before {
 		t.Error("something was written")
@@ -309,6 +309,6 @@ func TestIdempotencyKeyIsText(t *testing.T) {
 		}
 	}
 	if after := s.written(); after != before {
-		t.Errorf("%d things were written", after-before)
+		t.Errorf("%d objects were written", after-before)
 	}
 }

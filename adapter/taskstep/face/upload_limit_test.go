@@ -62,7 +62,7 @@ func TestOversizedForms(t *testing.T) {
 				t.Errorf("got %d %s, want one of %d", w.Code, w.Body, c.statuses)
 			}
 			if body.taken > 4<<20 {
-				t.Errorf("%d bytes were read of what is refused", body.taken)
+				t.Errorf("%d bytes of a refused body were read", body.taken)
 			}
 			checkRefused(t, s, gotten{status: w.Code, header: w.Header(), body: w.Body.String()}, before)
 		})
