@@ -102,7 +102,7 @@ type RunRequest struct {
 	InterruptBefore []string
 	InterruptAfter  []string
 	Retries         int  // how often a failed run is retried
-	RetriesSaid     bool // the client specified Retries; otherwise the agent's configuration applies
+	RetriesSet      bool // the client specified Retries; otherwise the agent's configuration applies
 	StrictResume    bool // refuse answers that do not exactly match open questions; see rule.CheckStrictly
 	IdempotencyKey  string
 	// Request is the request that the IdempotencyKey stands for, if the other fields were derived from it and from the

@@ -86,9 +86,9 @@ type StepRequest struct {
 	Input           *string
 	AdditionalInput json.RawMessage
 	IdempotencyKey  string
-	// Retries and RetriesSaid as in RunRequest, for a run that this request starts.
-	Retries     int
-	RetriesSaid bool
+	// Retries and RetriesSet as in RunRequest, for a run that this request starts.
+	Retries    int
+	RetriesSet bool
 }
 
 // Handout is a step being sent to a client. The hand-out is already durable, so that a process that dies does not hand

@@ -193,10 +193,10 @@ func (in *Input) placeOf(i int) place {
 	}
 }
 
-// Untold reports losses in the messages for an agent that accepts text and files. links means that some files are only
-// linked; the agent receives their addresses. parts means that some parts are neither text nor a file, or that the
-// patterns exclude a file (see Excluded).
-func (in *Input) Untold(exclude []string) (links, parts bool) {
+// LostAttachments reports losses in the messages for an agent that accepts text and files. links means that some files
+// are only linked; the agent receives their addresses. parts means that some parts are neither text nor a file, or that
+// the patterns exclude a file (see Excluded).
+func (in *Input) LostAttachments(exclude []string) (links, parts bool) {
 	for _, m := range in.Messages {
 		calls := len(toolCalls(m)) > 0
 		eachPart(m, func(p part) {
@@ -208,10 +208,10 @@ func (in *Input) Untold(exclude []string) (links, parts bool) {
 	return links, parts
 }
 
-// Unsaid reports whether messages have names of people, or metadata (Agent Protocol, schema Message), which do not
-// reach an agent that accepts text and files. Names in messages of agents and tools are not counted, because they name
-// nodes and calls.
-func (in *Input) Unsaid() (names, metadata bool) {
+// LostMessageData reports whether messages have names of people, or metadata (Agent Protocol, schema Message), which do
+// not reach an agent that accepts text and files. Names in messages of agents and tools are not counted, because they
+// name nodes and calls.
+func (in *Input) LostMessageData() (names, metadata bool) {
 	for _, m := range in.Messages {
 		name, _ := rawjson.Text(rawjson.Get(m, "name"))
 		names = names || name != "" && messageKind(m) == typeHuman
