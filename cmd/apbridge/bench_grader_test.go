@@ -92,7 +92,7 @@ func TestBenchGraderRefuses(t *testing.T) {
 		{"the grader answered 401 (is GRADER_KEY the right one?)", []string{"--grader-url", keyed, "--grader-model", "m"}},
 		{"the grader at 127.0.0.1:1 was not reached", []string{"--grader-url", "http://127.0.0.1:1", "--grader-model", "m"}},
 		{"the grader has no model", []string{"--grader-url", keyed}},
-		{"there is no such URL", []string{"--grader-model", "m"}},
+		{"has no effect without --grader-url", []string{"--grader-model", "m"}},
 		{"it is one as https://api.openai.com/v1", []string{"--grader-url", "api.openai.com", "--grader-model", "m"}},
 		{"set GRADER_KEY in the environment instead", []string{"--grader-url", "http://me:hunter2@127.0.0.1:1", "--grader-model", "m"}},
 		{"flag --grader-timeout", []string{"--grader-url", keyed, "--grader-model", "m", "--grader-timeout", "0s"}},

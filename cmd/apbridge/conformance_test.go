@@ -135,7 +135,7 @@ func TestConformanceRefuses(t *testing.T) {
 		says string
 	}{
 		"no URL":            {nil, "no URL given"},
-		"two URLs":          {[]string{legacy, legacy}, "the number of arguments was 2"},
+		"two URLs":          {[]string{legacy, legacy}, "arguments given: 2"},
 		"no such URL":       {[]string{"agent"}, `"agent" is not the URL of a server`},
 		"a key in the URL":  {[]string{"http://me:secret@127.0.0.1:1"}, "pass a key with --key"},
 		"unreachable":       {[]string{"http://127.0.0.1:1"}, "no program listens there (connection refused)"},
