@@ -89,7 +89,7 @@ func TestBench(t *testing.T) {
 				t.Errorf("exit code %d: %s%s", code, out, errs)
 			}
 			holds(t, out, "WriteWord: step 1: ", "WriteWord: passed (", "CopyNote: uploading note.txt", "there is no file copy.txt; its files are ", "1 passed, 1 failed, 0 skipped, 0 not judged",
-				"the agent's last words: ")
+				"the agent's last output: ")
 			if strings.HasPrefix(args[0], url) {
 				link := regexp.MustCompile(`thread: (` + url + `/threads/\S+)`).FindStringSubmatch(out)
 				if len(link) == 0 || linked(t, link[1]) != http.StatusOK {
@@ -241,9 +241,9 @@ func TestBenchRefuses(t *testing.T) {
 		{"flag --start-timeout", append([]string{"--start-timeout", "0s"}, childAgent()...)},
 		{"the challenges in /nowhere cannot be read: no such file", []string{agent, "--challenges", "/nowhere"}},
 		{"there is no data.json", []string{agent, "--challenges", full}},
-		{"data.json: line 1 is no JSON", []string{agent, "--challenges", broken}},
-		{`there is no challenge "Nobody"; there are WriteWord`, []string{agent, "--only", "Nobody"}},
-		{`no challenge is of the category "x"`, []string{agent, "--category", "x"}},
+		{"data.json: line 1 is not JSON", []string{agent, "--challenges", broken}},
+		{`there is no challenge "Nobody"; known challenges: WriteWord`, []string{agent, "--only", "Nobody"}},
+		{`there is no category "x"`, []string{agent, "--category", "x"}},
 		{"the report cannot be written", []string{agent, "--report", "/nowhere/report.json"}},
 		{"the report cannot be written", []string{agent, "--junit", full}},
 		{"the report cannot be written", []string{agent, "--markdown", full}},
@@ -363,7 +363,7 @@ func TestBenchReports(t *testing.T) {
 		{2, `"all" is not one of broken`, []string{in("a.json"), in("b.json"), "--fail-on", "all"}},
 		{2, "must be at least 1", []string{in("a.json"), in("b.json"), "--slower", "0.5"}},
 		{2, "no such file", []string{in("a.json"), in("gone.json")}},
-		{2, "is no report.json", []string{in("bad.json"), in("a.json")}},
+		{2, "is not a report.json", []string{in("bad.json"), in("a.json")}},
 		{2, "compare BEFORE AFTER", []string{in("a.json")}},
 	} {
 		rig.WriteFile(t, in("worse.json"), `{"tests":{"Any":{"metrics":{"attempted":true},"results":[{"success":false,"fail_reason":"lost"}]}}}`)
@@ -395,7 +395,7 @@ func TestBenchStopped(t *testing.T) {
 	if code := <-p.code; code != console.ExitInterrupted {
 		t.Errorf("exit code %d\n%s", code, p.err)
 	}
-	holds(t, p.out.String(), "stopping: what is there is judged", "WriteWord: skipped: stopped in step 1, before it was done", "CopyNote: skipped: stopped before it was tried", "It was stopped before its end.")
+	holds(t, p.out.String(), "stopping: judging the files so far", "WriteWord: skipped: stopped in step 1", "CopyNote: skipped: stopped before the first attempt", "Stopped before the end.")
 	if r, err := report.Read(file); err != nil || r.Count(report.Skipped) != 2 {
 		t.Errorf("%v, %+v", err, r)
 	}

@@ -62,8 +62,8 @@ func TestRecordRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"run", "http://127.0.0.1:1", "x", "--record", folder}, "flag --record: " + folder + " is a folder; name a file in it"},
-		{[]string{"run", "http://127.0.0.1:1", "x", "--record", filepath.Join(folder, "no", "file")}, "the folder " + filepath.Join(folder, "no") + " does not exist; make it, or name another file"},
+		{[]string{"run", "http://127.0.0.1:1", "x", "--record", folder}, "flag --record: " + folder + " is a folder; choose a file in it"},
+		{[]string{"run", "http://127.0.0.1:1", "x", "--record", filepath.Join(folder, "no", "file")}, "the folder " + filepath.Join(folder, "no") + " does not exist; create it, or choose another file"},
 		{[]string{"run", "replay:" + foreign, "x", "--record", filepath.Join(folder, "r")}, "flag --record: the agent is itself a recording"},
 		{[]string{"run", "replay:" + filepath.Join(folder, "none"), "x"}, "the URL replay:" + filepath.Join(folder, "none") + ": the recording " + filepath.Join(folder, "none") + " cannot be read: no such file or directory"},
 		{[]string{"run", "replay:" + folder, "x"}, "is no ordinary file"},

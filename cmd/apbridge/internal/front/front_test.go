@@ -152,8 +152,8 @@ func TestHealth(t *testing.T) {
 		"good":   {"answers", "LangGraph Server, graph a"},
 		"away":   {"does not answer", "The agent away does not answer."},
 		"closed": {"cannot be used", "The agent closed refuses credentials."},
-		"other":  {"cannot be used", "A server answers at the agent's URL, but not as such an agent does. Ask apbridge doctor."},
-		"broken": {"does not answer", "It could not be asked; the log of the bridge may say why."},
+		"other":  {"cannot be used", "A server answers at the agent's URL, but not like such an agent. Run apbridge doctor for details."},
+		"broken": {"does not answer", "It could not be checked; the log of the bridge may have the reason."},
 		"slow":   {"does not answer", "It did not answer within 2s."},
 	}
 	if diff := cmp.Diff(want, found); diff != "" {
