@@ -208,7 +208,7 @@ func TestDatabaseCommandsThatAreWrong(t *testing.T) {
 	none, file := filepath.Join(folder, "none.db"), filepath.Join(folder, "file")
 	says(t, 2, "usage: apbridge backup FILE", "backup")
 	says(t, 1, "no such file", "backup", file, "--database", none)
-	says(t, 1, "does not exist; make it", "backup", filepath.Join(folder, "no", "file"), "--database", none)
+	says(t, 1, "does not exist; create it", "backup", filepath.Join(folder, "no", "file"), "--database", none)
 	said := says(t, 2, "pg_dump --format=custom --file='"+file+"' --schema=s --dbname='postgres://me@db.example.com:5432/apbridge?sslmode=require'",
 		"backup", file, "--database", "postgres://me:secret@db.example.com:5432/apbridge?search_path=s&sslmode=require&pool_max_conns=4")
 	if strings.Contains(said, "secret") {

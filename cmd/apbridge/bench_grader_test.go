@@ -90,10 +90,10 @@ func TestBenchGraderRefuses(t *testing.T) {
 		args []string
 	}{
 		{"the grader returned 401 (is GRADER_KEY right?)", []string{"--grader-url", keyed, "--grader-model", "m"}},
-		{"the grader at 127.0.0.1:1 was not reached", []string{"--grader-url", "http://127.0.0.1:1", "--grader-model", "m"}},
+		{"the grader at 127.0.0.1:1 could not be reached", []string{"--grader-url", "http://127.0.0.1:1", "--grader-model", "m"}},
 		{"the grader has no model", []string{"--grader-url", keyed}},
 		{"has no effect without --grader-url", []string{"--grader-model", "m"}},
-		{"it is one as https://api.openai.com/v1", []string{"--grader-url", "api.openai.com", "--grader-model", "m"}},
+		{"use one such as https://api.openai.com/v1", []string{"--grader-url", "api.openai.com", "--grader-model", "m"}},
 		{"set GRADER_KEY in the environment instead", []string{"--grader-url", "http://me:hunter2@127.0.0.1:1", "--grader-model", "m"}},
 		{"flag --grader-timeout", []string{"--grader-url", keyed, "--grader-model", "m", "--grader-timeout", "0s"}},
 	} {

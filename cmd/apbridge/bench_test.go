@@ -88,7 +88,7 @@ func TestBench(t *testing.T) {
 			if code != 1 {
 				t.Errorf("exit code %d: %s%s", code, out, errs)
 			}
-			holds(t, out, "WriteWord: step 1: ", "WriteWord: passed (", "CopyNote: uploading note.txt", "there is no file copy.txt; its files are ", "1 passed, 1 failed, 0 skipped, 0 not judged",
+			holds(t, out, "WriteWord: step 1: ", "WriteWord: passed (", "CopyNote: uploading note.txt", "there is no file copy.txt; the files are ", "1 passed, 1 failed, 0 skipped, 0 not judged",
 				"the agent's last output: ")
 			if strings.HasPrefix(args[0], url) {
 				link := regexp.MustCompile(`thread: (` + url + `/threads/\S+)`).FindStringSubmatch(out)
@@ -218,7 +218,7 @@ func TestBenchRefuses(t *testing.T) {
 		{"exactly one agent must be given", []string{agent, "--agent", "a=" + agent}},
 		{"exactly one agent must be given", []string{agent, "--", "true"}},
 		{"exactly one agent must be given", []string{"--"}},
-		{`"ftp://x" is no URL of a server`, []string{"ftp://x"}},
+		{`"ftp://x" is not the URL of a server`, []string{"ftp://x"}},
 		{"u:xxxxx@h", []string{"http://u:secret@h"}},
 		{"cannot be reached: no program listens there", []string{"http://127.0.0.1:1"}},
 		{"GET " + site + ` answers 200 with a page titled "A dashboard".`, []string{site}},
@@ -323,7 +323,7 @@ func TestBenchReports(t *testing.T) {
 	if code != 1 {
 		t.Errorf("a file that is no challenge: exit code %d: %s", code, errs)
 	}
-	holds(t, out, "no challenge: bad/data.json: ground.eval.type: is \"guess\"", "1 passed, 0 failed", "kept in "+in("kept"))
+	holds(t, out, "invalid challenge: bad/data.json: ground.eval.type: is \"guess\"", "1 passed, 0 failed", "kept in "+in("kept"))
 	for file, part := range map[string]string{"a.json": `"success_percentage": 100`, "a.xml": `<testcase classname="challenges" name="Any"`, "a.md": "| Any | - | passed |", "a.jsonl": `"event":"end"`, "kept/Any-1/answer.txt": "Harbour"} {
 		raw, err := os.ReadFile(in(file))
 		if err != nil {

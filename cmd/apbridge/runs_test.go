@@ -394,7 +394,7 @@ func TestInterrupts(t *testing.T) {
 	holds(t, follow.err.String(), "apbridge runs follow "+id)
 }
 
-// hangingSteps is an agent whose steps only end with never. asked receives each of them.
+// hangingSteps is an agent whose steps only end when never is closed. asked receives each step.
 func hangingSteps(asked chan<- struct{}, never <-chan struct{}) http.Handler {
 	agent := legacyagent.Handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

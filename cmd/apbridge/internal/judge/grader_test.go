@@ -215,7 +215,7 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// A hanging endpoint is asked once and bounded by the time limit.
+// A hanging endpoint gets one request, which is bounded by the time limit.
 func TestHangs(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32

@@ -54,8 +54,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// What agbenchmark leaves out of its own challenges is left out, wherever the loaded root is. Challenges of optional
-// categories run if they are selected.
+// Challenges that agbenchmark leaves out are left out, wherever the loaded root is. Challenges of optional categories
+// run if they are selected.
 func TestLeftOut(t *testing.T) {
 	t.Parallel()
 	below := []string{

@@ -14,22 +14,22 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestBench measures the bridge and prints the result beside its floors and goals. It is no check: it fails only when
-// runs fail. "make bench" sets APBRIDGE_BENCH; APBRIDGE_BENCH_ROWS chooses among the measurements, by names with commas
-// between; APBRIDGE_BENCH_JSON names a file for the numbers. APBRIDGE_BENCH_BINARY names a binary to measure instead of
-// building one, and APBRIDGE_BENCH_BESIDE a second one, which is measured beside it and not judged.
+// TestBench measures the bridge and prints the results with their floors and goals. It only fails if runs fail. "make
+// bench" sets APBRIDGE_BENCH. APBRIDGE_BENCH_ROWS selects measurements by comma-separated names, and
+// APBRIDGE_BENCH_JSON names a file for the numbers. APBRIDGE_BENCH_BINARY names a binary to measure instead of building
+// one, and APBRIDGE_BENCH_BESIDE a second one to measure in the same rounds without judging it.
 //
-// Where a ratio is printed, the ways of working that it compares alternate within one round, so that whatever else the
-// machine does hits all of them: direct (a client drives the agent), hop (the same through a bare reverse proxy), flush
-// (the disk alone) and the bridge, as it is by default, with synchronous normal and, where APBRIDGE_TEST_POSTGRES is
-// set, over PostgreSQL. Ratios are taken within a round; the median of the rounds counts. The clients share this
-// process; agents, proxy and bridge are processes of their own.
+// For ratios, the compared setups alternate within a round, so that other load on the machine affects all of them:
+// direct (a client drives the agent), hop (the same through a bare reverse proxy), flush (only the disk) and the
+// bridge. The bridge runs with defaults, with synchronous normal and, if APBRIDGE_TEST_POSTGRES is set, over
+// PostgreSQL. Ratios are computed within a round, and the median of the rounds counts. The clients share this process.
+// Agents, proxy and bridge are separate processes.
 func TestBench(t *testing.T) {
 	if os.Getenv("APBRIDGE_BENCH") == "" {
 		t.Skip("a measurement of some minutes; run it with: make bench")
 	}
 	b := newBench(t)
-	defer b.table.print(os.Stdout) // what was measured, also where something then fails
+	defer b.table.print(os.Stdout) // print the measurements even if something fails later
 	for _, m := range b.chosen(t) {
 		begin := time.Now()
 		m.measure(t)
@@ -65,7 +65,7 @@ type version struct {
 
 type bench struct {
 	peers    benchPeers
-	versions []version    // the measured one, and the one beside it if there is one
+	versions []version    // the measured one, then the second one if there is one
 	full     *rig.Process // of the measured version, as it is by default
 	flushed  string       // the folder of its database
 	normal   *rig.Process // without a flush for each commit
@@ -90,7 +90,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// measurement is a part of the benchmark that can be made by itself.
+// measurement is a part of the benchmark that can run on its own.
 type measurement struct {
 	name    string
 	measure func(*testing.T)
@@ -104,7 +104,7 @@ func (b *bench) measurements() []measurement {
 	}
 }
 
-// chosen are the measurements that APBRIDGE_BENCH_ROWS names; all without it.
+// chosen returns the measurements named by APBRIDGE_BENCH_ROWS, or all.
 func (b *bench) chosen(t *testing.T) []measurement {
 	all := b.measurements()
 	names := strings.FieldsFunc(os.Getenv("APBRIDGE_BENCH_ROWS"), func(r rune) bool { return r == ',' || r == ' ' })
@@ -122,7 +122,7 @@ func (b *bench) chosen(t *testing.T) []measurement {
 	return list
 }
 
-// way is one of the compared ways of working.
+// way is one of the compared setups.
 type way struct {
 	name    string
 	work    benchRun
@@ -160,7 +160,7 @@ func (b *bench) compare(t *testing.T, what string, clients int, ways ...way) *co
 	return c
 }
 
-// each is a value of the measured binary and of the one beside it.
+// each holds the values of the measured binary and of the second one.
 func (b *bench) each(value func(name string) float64) (m measured) {
 	m.value = value(benchMeasured)
 	if len(b.versions) > 1 {

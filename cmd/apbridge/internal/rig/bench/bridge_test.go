@@ -18,7 +18,7 @@ func benchBinary(t *testing.T) string {
 	return rig.Release(t)
 }
 
-// benchSetup is what the bridges of the benchmark differ in.
+// benchSetup holds the settings in which the bridges of the benchmark differ.
 type benchSetup struct {
 	folder      string // of the bridge's files
 	database    string // "": a file in the folder

@@ -43,8 +43,8 @@ func (b *bench) history(t *testing.T) {
 	b.table.figure("history limit=1000, states of 200 kB, 8 clients: answers a second", answers.measured(), "/s")
 }
 
-// longHistories has 8 clients read a whole history of 1,000 large states at a time, and measures what the bridge holds
-// meanwhile, in MB above idle, and how many answers it gives a second.
+// longHistories measures 8 clients that each read a whole history of 1,000 large states: the bridge's memory above idle
+// in MB, and the number of responses per second.
 func (b *bench) longHistories(t *testing.T, binary string) (held, rate float64) {
 	const states, size, clients = 1000, 200_000, 8
 	bridge := b.fresh(t, binary)

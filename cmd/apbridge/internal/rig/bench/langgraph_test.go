@@ -14,8 +14,8 @@ import (
 // tests: two nodes that answer at once.
 const langgraphVariable = "APBRIDGE_E2E_LANGGRAPH"
 
-// langgraph runs the bridge's runs, of three steps of an agent's process, beside those of a LangGraph server, which
-// executes its graph itself and keeps nothing.
+// langgraph compares runs of the bridge, with three steps of an agent process, with those of a LangGraph server, which
+// executes its graph itself and stores nothing.
 func (b *bench) langgraph(t *testing.T) {
 	url := os.Getenv(langgraphVariable)
 	if url == "" {

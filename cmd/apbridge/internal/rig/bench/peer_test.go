@@ -14,9 +14,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// Peers of the benchmark are processes of their own, as they are where the bridge is used: an agent that shared the
-// driver's process would answer a direct call without waking a process, which no agent does, and every way that crosses
-// one process more would look slower than it is.
+// Peers of the benchmark are separate processes, as in real use. An agent in the driver's process would answer a direct
+// call without waking another process. Every setup with an additional process would then look slower than it is.
 
 // peerVariable names what a process started by benchPeer is to be: "agent", "paced", "threads", "ticks", "tickthreads",
 // "tokens", or "hop URL".

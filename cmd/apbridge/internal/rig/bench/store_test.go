@@ -19,7 +19,7 @@ const (
 	storeNamespaces = 1000
 )
 
-// items writes to and reads from a store of 100,000 items, beside a LangGraph server's where there is one.
+// items writes to and reads from a store of 100,000 items, compared with that of a LangGraph server if there is one.
 func (b *bench) items(t *testing.T) {
 	bridges := map[string]*rig.Process{}
 	for _, v := range b.versions {
@@ -83,7 +83,7 @@ func (s itemStore) putOne(ctx context.Context, c *http.Client, i int) error {
 	return err
 }
 
-// put writes items anew that are there.
+// put overwrites existing items.
 func (s itemStore) put() benchRun {
 	return s.each(s.putOne)
 }

@@ -86,10 +86,10 @@ type benchRow struct {
 	smallerIsBetter     bool
 }
 
-// measured is one value, of the measured binary and of the one beside it (0: none).
+// measured is one value of the measured binary and of the second one (0: none).
 type measured struct{ value, beside float64 }
 
-// alone is a value that has none beside it.
+// alone is a value without a second one.
 func alone(value float64) measured { return measured{value: value} }
 
 func (t *benchTable) raw(c *comparison, w way) {
@@ -107,7 +107,7 @@ func (t *benchTable) atLeast(what string, m measured, unit string, floor, goal f
 	t.add(benchRow{What: what, Unit: unit, Value: m.value, Beside: m.beside, Floor: floor, Goal: goal})
 }
 
-// figure is a value that nothing is asked of.
+// figure is a value without a floor or goal.
 func (t *benchTable) figure(what string, m measured, unit string) {
 	t.add(benchRow{What: what, Unit: unit, Value: m.value, Beside: m.beside})
 }

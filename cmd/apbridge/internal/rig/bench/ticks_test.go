@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// tickEvents is how many events a run of a ticking agent has, one a second.
+// tickEvents is the number of events in a run of a ticking agent, one per second.
 const tickEvents = 12
 
-// tick is what an event says: when it was written.
+// tick is the content of an event: the time at which it was written.
 func tick() string { return fmt.Sprintf("at=%d;", time.Now().UnixNano()) }
 
 // newTickAgent is a task/step agent each of whose steps takes a second.

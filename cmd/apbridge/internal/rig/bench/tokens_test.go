@@ -26,9 +26,9 @@ func newTokenThreads() *pacedThreads {
 		"event: messages\ndata: [{\"id\":\"m1\",\"type\":\"AIMessageChunk\",\"content\":%q},{\"langgraph_node\":\"work\"}]\n\n"}
 }
 
-// tokens has many clients see the tokens of one run over the streaming protocol. They are late by the time between the
-// agent's writing and the client's reading. Beside it as many clients have a stream of their own from the agent each,
-// through a bare proxy: the agent writes all of those.
+// tokens measures many clients that receive the tokens of one run over the streaming protocol. The delay is the time
+// between the agent's write and the client's read. For comparison, as many clients each receive a separate stream of
+// the agent through a bare proxy; the agent writes all of those.
 func (b *bench) tokens(t *testing.T) {
 	for _, clients := range []int{1, 100, 1000} {
 		of := map[string]samples{}
@@ -108,8 +108,8 @@ func startTokens(ctx context.Context, c *http.Client, thread string) error {
 	return benchPost(ctx, c, thread+"/commands", `{"id":1,"method":"run.start","params":{"assistant_id":"tokens","input":{}}}`, &struct{}{})
 }
 
-// readTokens reads a stream until all tokens of a run have come. The bridge tells the whole text once more at the end,
-// which is no token.
+// readTokens reads a stream until all tokens of a run have arrived. At the end the bridge repeats the whole text, which
+// does not count as a token.
 func readTokens(r io.Reader) (seen []seenTick, err error) {
 	lines := bufio.NewScanner(r)
 	for len(seen) < tokenCount && lines.Scan() {

@@ -38,8 +38,8 @@ func vectorSizes(t *testing.T) (sizes []int) {
 	return sizes
 }
 
-// vectors puts and searches items that become vectors, beside LangGraph JS's store in memory, which has the same
-// embeddings and is asked without a server.
+// vectors puts and searches items with vectors, compared with LangGraph JS's in-memory store, which has the same
+// embeddings and is called without a server.
 func (b *bench) vectors(t *testing.T) {
 	e := embeddingtest.Serve(t, vectorDims)
 	for _, items := range vectorSizes(t) {

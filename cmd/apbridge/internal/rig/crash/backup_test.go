@@ -53,8 +53,8 @@ var backups = map[string]func(t *testing.T, dsn string) string{
 	},
 }
 
-// copyPages copies a few pages at a time, as a backup does that is not to be in the way; SQLite begins anew when the
-// file was written to meanwhile.
+// copyPages copies a few pages at a time, like a backup that should not disturb writers. SQLite restarts the copy if
+// the file is written to in the meantime.
 func copyPages(from, to string) error {
 	src, err := sqlite.OpenConn(from, sqlite.OpenReadOnly)
 	if err != nil {
@@ -150,7 +150,7 @@ func TestBackupWhileRunning(t *testing.T) {
 			checkCopy(t, copied)
 
 			g.Open()
-			texts := rig.Pluck(b.Get(run+"/join").OK().List("messages"), "content") // "three" would be missing had the copy asked for a step of it
+			texts := rig.Pluck(b.Get(run+"/join").OK().List("messages"), "content") // "three" would be missing if the copy had requested a step
 			if diff := cmp.Diff([]any{"hi", "one", "two", "three"}, texts); diff != "" {
 				t.Errorf("messages of the run that was copied (-want +got):\n%s", diff)
 			}
@@ -192,7 +192,7 @@ func keepBusy(b *rig.Bridge) (stop func()) {
 	return stop
 }
 
-// checkCopy looks at every page, and at what is told in them.
+// checkCopy checks every page and its contents.
 func checkCopy(t *testing.T, dsn string) {
 	t.Helper()
 	if !strings.HasPrefix(dsn, "postgres") {

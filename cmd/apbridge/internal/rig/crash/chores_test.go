@@ -60,8 +60,8 @@ func expect(d *rig.Killable, what string, got, want any) {
 	}
 }
 
-// lostRun waits for the end of a run and reports whether its outcome is unknown, since the process died when the agent
-// may have been told of it. Any other run must have succeeded.
+// lostRun waits for the end of a run and reports whether its outcome is unknown, because the process died after the
+// agent may have received it. Any other run must have succeeded.
 func lostRun(d *rig.Killable, what, run string) bool {
 	d.T.Helper()
 	joined := d.Get(run + "/join")
@@ -232,7 +232,7 @@ func playStops(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	d.End()
 }
 
-// playHandover: the process is told to stop while an agent is at work.
+// playHandover stops the process while an agent is working.
 func playHandover(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	agent := peer.(*adaptertest.StepAgent)
 	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).OK()
@@ -242,7 +242,7 @@ func playHandover(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	})
 	d.End()
 	joined, lost := d.Get(rig.CrashThread+"/runs/"+run+"/join"), 0
-	if joined.At("__error__.error") == "outcome_unknown" { // the agent does not list what it was asked for
+	if joined.At("__error__.error") == "outcome_unknown" { // the agent does not list the requested work
 		lost = 1
 	} else {
 		expect(d, "the run", d.Get(rig.CrashThread+"/runs/"+run).Text("status"), "success")

@@ -66,7 +66,7 @@ func TestCrashAtEveryPoint(t *testing.T) {
 	t.Logf("%d deaths", total)
 }
 
-// crashTime is what the whole may need over PostgreSQL, where every death has a schema of its own, on a small machine.
+// crashTime bounds the whole test over PostgreSQL on a small machine, where every death has a separate schema.
 const crashTime = 20 * time.Minute
 
 // TestCrashAtOnce covers a few of these crashes, some of them during shutdown.

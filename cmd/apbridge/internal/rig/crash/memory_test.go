@@ -25,7 +25,7 @@ func memoryScenes() []scene {
 	}
 }
 
-// indexes has the processes that come make vectors of so many numbers, by an endpoint that is asked for the model.
+// indexes configures later processes to create vectors of the given dimension with the model of an endpoint.
 func indexes(t *testing.T, d *rig.Killable, model string, dims int) *embeddingtest.Endpoint {
 	t.Helper()
 	e := embeddingtest.Serve(t, dims)
@@ -53,8 +53,7 @@ func eventuallyNearest(d *rig.Killable, query, key string) {
 	acrossLives(d.T, key+" is found by "+query, func() bool { return nearest(d, query) == key })
 }
 
-// acrossLives is rig.Eventually with the patience for a process that dies meanwhile, the next one, and the work that
-// one does.
+// acrossLives is rig.Eventually with time for a process to die and for the next one to start and do its work.
 func acrossLives(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	rig.Within(t, rig.CrashPatience, what, holds)

@@ -14,8 +14,8 @@ import (
 // accountant is an agent that says what it did: its tasks and steps, or its runs.
 type accountant interface{ Done() []string }
 
-// checkOpen holds the account of an agent that no process calls now against a record. The record has nothing that the
-// agent did not do, and lacks so many calls at the most, of whatever kind.
+// checkOpen compares the account of an agent, which no process calls any more, with a record. The record must not have
+// calls that the agent did not receive, and may lack at most the given number of calls of any kind.
 func checkOpen(t *testing.T, dsn string, agent accountant, most int) {
 	t.Helper()
 	done, known := agent.Done(), logged(t, asLeft(t, dsn))
@@ -27,7 +27,7 @@ func checkOpen(t *testing.T, dsn string, agent accountant, most int) {
 	}
 }
 
-// without is what a list has beyond another one; what stands in it twice has to stand twice in the other.
+// without returns the elements of a list that are not in another one. It respects the number of duplicates.
 func without(list, other []string) (rest []string) {
 	other = slices.Clone(other)
 	for _, call := range list {
@@ -60,7 +60,7 @@ func asLeft(t *testing.T, dsn string) string {
 	return copied
 }
 
-// logged is what a log has of the calls of agents, in the words of their accounts.
+// logged returns the calls to agents that are in a log, in the form of the agents' accounts.
 func logged(t *testing.T, dsn string) (calls []string) {
 	t.Helper()
 	st := openRecord(t, dsn)
@@ -79,7 +79,7 @@ func logged(t *testing.T, dsn string) (calls []string) {
 	return calls
 }
 
-// callsIn are the calls whose results stand in a thread's events. A link is told again with what became known later.
+// callsIn returns the calls whose results are in a thread's events. A link is repeated when more becomes known.
 func callsIn(events []mapping.Event) (calls []string) {
 	task := map[string]string{} // of a run: what its agent calls it
 	for _, ev := range events {
@@ -97,8 +97,8 @@ func callsIn(events []mapping.Event) (calls []string) {
 	return calls
 }
 
-// madeBy is the run of a graph or the task that a link names; "" for the thread of a graph alone, which may be made
-// twice.
+// madeBy returns the run of a graph or the task that a link names. It returns "" for only a thread of a graph, which
+// may be created twice.
 func madeBy(link *mapping.Link) string {
 	if link.RemoteRun == "" && link.TaskID != "" {
 		return link.Remote

@@ -48,7 +48,8 @@ func playRemoval(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 	d.End()
 }
 
-// playKeys: what was plain is sealed in the second life, is read meanwhile as before, and is plain again in the end.
+// playKeys checks that plain data is encrypted in the second life, stays readable throughout, and is plain again at the
+// end.
 func playKeys(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 	const key, item = "YW5vdGhlciBrZXkgb2YgdGhpcnR5LXR3byBieXRlcyA=", "/store/items?namespace=n&key=k"
 	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).OK()

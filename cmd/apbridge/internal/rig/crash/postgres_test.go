@@ -21,11 +21,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// takeOverMost is how long a run may stand still whose process is gone: its lease, and a look by another process, on a
-// busy machine.
+// takeOverMost bounds the time until the run of a dead process continues on a busy machine: the lease, and a check by
+// another process.
 const takeOverMost = 2 * time.Minute
 
-// process is a bridge of its own, as users start it.
+// process is a bridge in a separate process, started as by users.
 type process struct {
 	t   *testing.T
 	cmd *exec.Cmd
@@ -275,7 +275,7 @@ func TestWokenProcessChangesNothing(t *testing.T) {
 	}
 }
 
-// The steps of one task may be asked for anywhere.
+// The steps of one task may be requested from any bridge.
 func TestStepsAreHandedOutOverProcesses(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"lockstep", "free"} {

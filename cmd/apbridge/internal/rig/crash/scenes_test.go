@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// scene is what clients do with a bridge that may die at any moment, and what they must see.
+// scene describes the requests of clients to a bridge that may die at any moment, and the results that they must see.
 type scene struct {
 	name    string
 	peer    func() adaptertest.Peer
@@ -134,7 +134,7 @@ func checkWork(t *testing.T, peer adaptertest.Peer, runs, lost int) {
 	}
 }
 
-// taskScene is a client of tasks and steps, and a second task to see that everything goes on.
+// taskScene is a client of tasks and steps, with a second task to check that everything continues.
 type taskScene struct{ keys bool }
 
 func (s taskScene) play(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {

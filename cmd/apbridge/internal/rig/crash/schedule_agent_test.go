@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// whim is what becomes of one POST to an agent.
+// whim is the outcome of one POST to an agent.
 type whim string
 
 const (

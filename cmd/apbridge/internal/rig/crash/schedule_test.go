@@ -50,11 +50,11 @@ type schedule struct {
 	t      *testing.T
 	b      *rig.Bridge
 	agent  *whimsical
-	shares bool              // the agent lets runs run beside each other
+	shares bool              // the agent allows concurrent runs
 	work   func() (int, int) // tasks or runs that the agent made, and steps it did
 	forked bool              // a run began elsewhere than where the last one ended
 	runs   []*knownRun
-	posted int      // requests for runs, of which each has words of its own
+	posted int      // requests for runs, each with a different text
 	said   []string // messages of state updates, in their order
 	tasks  []*knownTask
 }
@@ -65,8 +65,8 @@ type knownRun struct {
 	frames               []rig.Frame // last read
 	ended                bool        // frames is all of it
 	gone                 bool        // it is not there any more
-	deleted              bool        // by its client; what stands on it stays
-	mayGo                bool        // another one asked for its being rolled back
+	deleted              bool        // by its client; later changes stay
+	mayGo                bool        // rolled back by another run's request
 }
 
 type knownTask struct {
@@ -99,7 +99,7 @@ func (s *schedule) leave() {
 	s.b.End()
 }
 
-// ask sends a request; a status that is none of these fails.
+// ask sends a request and fails the test unless the response has one of the statuses.
 func (s *schedule) ask(r *rapid.T, statuses []int, method, path, body string, headers ...string) rig.Answer {
 	a, err := s.b.Try(s.t.Context(), method, path, body, headers...)
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *schedule) fork(r *rapid.T) {
 // order asks for a run that begins where the thread is, or elsewhere.
 func (s *schedule) order(r *rapid.T, where string, allowed []int) {
 	strategies := []string{"reject", "enqueue", "enqueue", "interrupt", "rollback", "concurrent"}
-	if !s.shares || where != "" { // what runs beside others begins where the thread is
+	if !s.shares || where != "" { // a concurrent run begins with the thread's state
 		strategies = strategies[:5]
 	}
 	strategy := rapid.SampledFrom(strategies).Draw(r, "strategy")
@@ -213,7 +213,7 @@ func final(status string) bool {
 	return status == "success" || status == "error" || status == "timeout" || status == "interrupted"
 }
 
-// see looks at a run: it is there, and its status has only gone on.
+// see checks that a run exists and that its status has only advanced.
 func (s *schedule) see(r *rapid.T, k *knownRun) {
 	a := s.ask(r, []int{200, 404}, "GET", rig.CrashThread+"/runs/"+k.id, "")
 	if a.Status == http.StatusNotFound {
@@ -234,7 +234,7 @@ func (s *schedule) see(r *rapid.T, k *knownRun) {
 	k.status = now
 }
 
-// look is done after everything: no thread has two runs at work, unless they asked for that.
+// look is called after every action. It checks that no thread has two active runs, unless they requested that.
 func (s *schedule) look(r *rapid.T) {
 	alone := 0
 	for _, run := range s.ask(r, fine, "GET", rig.CrashThread+"/runs?status=running", "").List("") {
@@ -251,7 +251,7 @@ func (s *schedule) look(r *rapid.T) {
 func (s *schedule) read(r *rapid.T) {
 	k := s.pick(r, there)
 	s.see(r, k)
-	if k.gone || k.mayGo || !final(k.status) { // one that is removed meanwhile breaks its readers off
+	if k.gone || k.mayGo || !final(k.status) { // removing a run breaks off its readers
 		return
 	}
 	s.replay(r, k)

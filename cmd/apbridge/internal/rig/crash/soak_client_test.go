@@ -29,7 +29,7 @@ const (
 	soakInsists  = 2 * time.Minute // until an operation is given up
 )
 
-// work goes on until ctx ends; what was begun by then is acknowledged or given up.
+// work continues until ctx ends. Requests that have begun by then are acknowledged or abandoned.
 func (c *soakClient) work(ctx context.Context) {
 	for ctx.Err() == nil {
 		c.count++
