@@ -97,8 +97,8 @@ func callsIn(events []mapping.Event) (calls []string) {
 	return calls
 }
 
-// madeBy returns the run of a graph or the task that a link names. It returns "" for only a thread of a graph, which
-// may be created twice.
+// madeBy returns the run of a graph or the task that a link names. It returns "" if the link only names a thread of a
+// graph, which may be created twice.
 func madeBy(link *mapping.Link) string {
 	if link.RemoteRun == "" && link.TaskID != "" {
 		return link.Remote

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// pastLease is how long a bridge is stopped: its lease of 12 s is over, and its runs are another bridge's.
+// pastLease is how long a bridge is stopped. By then its lease of 12 s has ended and another bridge has its runs.
 const pastLease = 15 * time.Second
 
 func soakSeedOf(t *testing.T) uint64 {

@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// history is what the clients of a soak saw, for the check afterwards.
+// history records the observations of the clients of a soak for the final check.
 type history struct {
 	mu       sync.Mutex
 	runs     []*soakRun

@@ -26,8 +26,8 @@ type agentFault struct {
 	heals  bool     // the next run works
 }
 
-// TestFaultyAgents: a run whose agent fails ends with a code and a message for a person, all routes say the same,
-// nothing was done twice, and the thread is free for the next run.
+// TestFaultyAgents checks that a run whose agent fails ends with a code and a readable message, that all routes report
+// the same, that nothing was executed twice, and that the thread is free for the next run.
 func TestFaultyAgents(t *testing.T) {
 	t.Parallel()
 	for _, f := range append(stepFaults(), threadFaults()...) {
@@ -152,7 +152,7 @@ func (f agentFault) start(t *testing.T) (*rig.Bridge, adaptertest.Peer) {
 	return rig.InFront(t, peer, f.agent), peer
 }
 
-// error is what clients of threads and runs see as the name of the error.
+// error is the name of the error for clients of threads and runs.
 func (f agentFault) error() string {
 	if f.named != "" {
 		return f.named
@@ -190,7 +190,8 @@ func (f agentFault) throughThreads(t *testing.T) {
 	f.checkNext(t, next, next.At("__error__.code"))
 }
 
-// throughTasks: the last step tells of the failure, with 200, and nothing more happens however often it is asked for.
+// throughTasks checks that the last step reports the failure, with 200, and that repeated requests have no further
+// effect.
 func (f agentFault) throughTasks(t *testing.T) {
 	b, peer := f.start(t)
 	task := b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).OK().Text("task_id")

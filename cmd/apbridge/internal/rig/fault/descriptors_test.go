@@ -89,7 +89,7 @@ func leaveAll(list []net.Conn) {
 	}
 }
 
-// checkMemoryLimit: GOMEMLIMIT is honoured beside the GOGC of the program.
+// checkMemoryLimit checks that GOMEMLIMIT is honoured together with the program's GOGC.
 func checkMemoryLimit(t *testing.T, metrics string) {
 	t.Helper()
 	if !rig.Says(metrics, "\ngo_gc_gomemlimit_bytes 3.145728e+08\n", "\ngo_gc_gogc_percent 50\n") {

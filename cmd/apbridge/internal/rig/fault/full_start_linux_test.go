@@ -96,7 +96,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 	b.End()
 
 	empty := fill(t, folder)
-	if app, err := bridge.New(t.Context(), cfg, bridge.Dialects(), zap.NewNop()); err == nil || !rig.Says(err.Error(), "no room", cfg.Database) { // for SQLite's files beside it
+	if app, err := bridge.New(t.Context(), cfg, bridge.Dialects(), zap.NewNop()); err == nil || !rig.Says(err.Error(), "no room", cfg.Database) { // for SQLite's files next to it
 		if err == nil {
 			_ = app.Close()
 		}

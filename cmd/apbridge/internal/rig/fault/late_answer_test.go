@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lateAgent stands in front of an agent and has the nth request for work done and answered only when it is told to,
-// whether or not the caller is still there.
+// lateAgent is a proxy of an agent. It delays the nth request for work until it is released, whether or not the caller
+// is still connected.
 type lateAgent struct {
 	*rig.Gate
 	left chan struct{} // closed when the caller has left
@@ -46,8 +46,8 @@ func (a *lateAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // TestAnswerAfterTheTimeout covers an agent that does its work and answers 200 after the run has timed out. The run and
 // its thread are unchanged, the agent is not called again, and the next run does not get the late result. The late
-// answer is not recorded: the connection is closed at the timeout, which tells the agent that its caller has left, and
-// the late bytes are lost.
+// answer is not recorded. The connection is closed at the timeout, from which the agent sees that its caller has left,
+// and the late bytes are lost.
 func TestAnswerAfterTheTimeout(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]func(*config.Agent){
@@ -91,8 +91,8 @@ func withoutReasons(texts []any) []any {
 	return texts
 }
 
-// checkLate starts a run, lets it time out and the agent answer, and compares what is told of it before and after. It
-// returns the thread.
+// checkLate starts a run, waits for its timeout and then lets the agent answer. It compares the responses about the run
+// before and after the answer, and returns the thread.
 func checkLate(b *rig.Bridge, code string, late *lateAgent) (at string) {
 	b.T.Helper()
 	at = b.Thread()

@@ -15,7 +15,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// heldAgent is an agent that holds its steps back at first, and counts how many it was asked for at once.
+// heldAgent is an agent that holds its steps back at first and counts the concurrent requests for steps.
 type heldAgent struct {
 	http.Handler
 	free      chan struct{}
@@ -54,7 +54,7 @@ func TestManyRunsAcrossADeath(t *testing.T) {
 	rig.Eventually(t, "the agent is done with what it was asked for", func() bool { return c.now.Load() == 0 })
 	b = b.Again()
 	b.Get("/readyz").OK()
-	for free := 0; free < runs; { // as long as it takes, if only it goes on
+	for free := 0; free < runs; { // as long as it takes, provided that it makes progress
 		before := free
 		rig.Eventually(t, fmt.Sprintf("more than %d threads are free", before), func() bool {
 			free, _ = strconv.Atoi(string(b.Post("/threads/count", `{"status":"idle"}`).OK().Body))

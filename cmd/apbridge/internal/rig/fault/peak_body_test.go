@@ -15,7 +15,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// mostOfABody is what one body may take in memory, as a multiple of its length.
+// mostOfABody bounds the memory for one body, as a multiple of its length.
 const mostOfABody = 10
 
 // mostOfEmptyTexts is the same for the one shape that takes more: each byte of it is a token, and the conversation that

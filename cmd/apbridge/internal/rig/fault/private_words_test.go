@@ -22,7 +22,7 @@ const (
 	canaryQuery   = "canary-query-6d10"   // in a URL's query
 	canaryHook    = "canary-hook-sign-44" // signs webhooks
 	canaryCookie  = "canary-cookie-e5e5"
-	canaryWrong   = "canary-wrong-key-8c8c" // a key that is none
+	canaryWrong   = "canary-wrong-key-8c8c" // an invalid key
 	canaryPrivate = "canary-key-0123456789" // a key
 )
 

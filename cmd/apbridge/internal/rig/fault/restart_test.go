@@ -32,8 +32,8 @@ func deathsInSteps() []deathInStep {
 	}
 }
 
-// TestProcessDiesInAStep: the step's outcome is found out by asking the agent, or said to be unknown. No step is done
-// twice.
+// TestProcessDiesInAStep checks that the step's outcome is requested from the agent, or else reported as unknown. No
+// step is executed twice.
 func TestProcessDiesInAStep(t *testing.T) {
 	t.Parallel()
 	for _, s := range deathsInSteps() {
@@ -182,8 +182,8 @@ func TestProcessDiesWhileQueued(t *testing.T) {
 	b.Expect(at, "status", "idle")
 }
 
-// TestParkedAcrossARestart: a task between two POSTs goes on where it was, or is cancelled when no client asks for a
-// step.
+// TestParkedAcrossARestart checks that a task between two POSTs continues where it was, or is cancelled if no client
+// requests a step.
 func TestParkedAcrossARestart(t *testing.T) {
 	t.Parallel()
 	t.Run("goes on", func(t *testing.T) {

@@ -29,7 +29,7 @@ func questionable() map[string]questioned {
 	}
 }
 
-// asked is how often an agent was asked for work.
+// asked returns the number of requests for work that an agent received.
 func asked(peer adaptertest.Peer) int {
 	if a, ok := peer.(*adaptertest.ThreadAgent); ok {
 		return a.Calls(rig.StartRoute)
@@ -37,7 +37,7 @@ func asked(peer adaptertest.Peer) int {
 	return len(peer.(*adaptertest.StepAgent).Inputs())
 }
 
-// answers is how many answers an agent was told.
+// answers returns the number of answers that an agent received.
 func answers(peer adaptertest.Peer) (n int) {
 	if a, ok := peer.(*adaptertest.ThreadAgent); ok {
 		for _, body := range a.Bodies(rig.StartRoute) {
@@ -48,7 +48,7 @@ func answers(peer adaptertest.Peer) (n int) {
 	return strings.Count(strings.Join(peer.(*adaptertest.StepAgent).Inputs(), "\n"), "blue")
 }
 
-// stopped is a thread whose run has asked, and the id of the question.
+// stopped returns a thread whose run has asked a question, and the id of the question.
 func stopped(b *rig.Bridge) (at, run, question string) {
 	b.T.Helper()
 	at = b.Thread()
@@ -285,8 +285,8 @@ func TestTaskCancelledAtItsQuestion(t *testing.T) {
 	})
 }
 
-// TestAnswerNamesTheQuestionEitherWay: the id of a question is 32 hexadecimal digits, as LangGraph's are, and may be
-// named as the UUID that it was in earlier versions.
+// TestAnswerNamesTheQuestionEitherWay checks that an answer may name a question by its id of 32 hexadecimal digits, as
+// in LangGraph, or by the UUID of earlier versions.
 func TestAnswerNamesTheQuestionEitherWay(t *testing.T) {
 	t.Parallel()
 	digits := regexp.MustCompile(`^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$`)

@@ -8,15 +8,15 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// oneTenant has two keys of one tenant: the second may use agent b alone.
+// oneTenant has two keys of one tenant. The second may only use agent b.
 var oneTenant = strings.Replace(rig.TwoKeys, "tenant: other$ONLY", "tenant: acme, agents: [b]", 1) + "\n  b: {url: $A}"
 
 // shared are the routes that a tenant's keys share: its long-term store.
 func shared(m rig.Route) bool { return strings.Contains(m.Path, "/store/") }
 
-// TestKeysNeverMeetOtherAgents asks every route, by a key that may use agent b alone, for what its own tenant has with
-// agent a: it is not there. Then a key that may use both asks the same, to show that the question was well put. The
-// path names agent a once and agent b once, since b is there.
+// TestKeysNeverMeetOtherAgents requests objects of agent a on every route with a key of the same tenant that may only
+// use agent b, and checks that they are not found. A key that may use both agents sends the same requests, to show that
+// they are valid. The path names each of the agents once, since b exists for the key.
 func TestKeysNeverMeetOtherAgents(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t, oneTenant)

@@ -15,7 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// spec is what the tests need of an OpenAPI document.
+// spec has the parts of an OpenAPI document that the tests need.
 type spec struct {
 	Paths map[string]map[string]struct {
 		OperationID string `json:"operationId"`
@@ -108,7 +108,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		target, a := e.fill(t, m)
 		got := e.put(rig.KeyA, m.Method, target, a)
 		if got.Status == http.StatusConflict || got.Status == http.StatusNotFound {
-			continue // TestTheWayThroughIsNoWayAround tells which may
+			continue // see TestTheWayThroughIsNoWayAround
 		}
 		checked++
 		status := strconv.Itoa(got.Status)
@@ -145,8 +145,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	}
 }
 
-// TestRefusalsOfTheDoorAreDescribed: each operation but the probe may be refused for the key, for a right and for a
-// limit, and its document says so.
+// TestRefusalsOfTheDoorAreDescribed checks that the document of each operation except the probe has the refusals for an
+// invalid key, a missing right and an exceeded limit.
 func TestRefusalsOfTheDoorAreDescribed(t *testing.T) {
 	t.Parallel()
 	for name, s := range specs(t) {
@@ -162,7 +162,7 @@ func TestRefusalsOfTheDoorAreDescribed(t *testing.T) {
 	}
 }
 
-// TestOpenAPIDocuments: they are there for every caller, key or not.
+// TestOpenAPIDocuments checks that every caller can read the documents, with or without a key.
 func TestOpenAPIDocuments(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, strings.Replace(rig.TwoKeys, "$ONLY", "", 1), rig.Legacy(), rig.KeyEnviron...)
@@ -176,7 +176,7 @@ func TestOpenAPIDocuments(t *testing.T) {
 	}
 }
 
-// TestExamplesAreTaken: what a document shows as the body of a request is one that the bridge takes.
+// TestExamplesAreTaken checks that the bridge accepts the example bodies of the documents.
 func TestExamplesAreTaken(t *testing.T) {
 	t.Parallel()
 	all, taken := specs(t), 0

@@ -34,8 +34,8 @@ func atOnce(t *testing.T, bridges []*rig.Bridge, path, body, id string) map[stri
 	return made
 }
 
-// TestOneAnswerAtOnce: of the same answers at once one is given, and the others are told of it, although the question
-// is gone when they come to it. It takes several rounds to come between every two steps of the others.
+// TestOneAnswerAtOnce checks that only one of several identical concurrent answers is executed, and that the others get
+// its result even if the question is already closed. Several rounds are needed to cover the possible interleavings.
 func TestOneAnswerAtOnce(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, askingAgent(), rig.Lockstep)

@@ -11,7 +11,7 @@ import (
 
 // journeyStep is a request of a user journey, and what its answer must hold.
 type journeyStep struct {
-	method, path, body string // {name} stands for what a step before has captured
+	method, path, body string // {name} is replaced by a value that an earlier step captured
 	status             int
 	asserts            map[string]any    // path in the answer → value
 	captures           map[string]string // name → path in the answer
@@ -79,9 +79,9 @@ func walk(t *testing.T, b *rig.Bridge, steps []journeyStep) {
 	}
 }
 
-// TestJourneyOfTheAgentsWords: what the journeys do not assert. The text under message and prompt is what a step agent
-// is asked, the run's output is in the answer of the wait, and the first journey may end with a stream or a look at the
-// thread instead.
+// TestJourneyOfTheAgentsWords checks properties that the journeys do not assert. The text in message and prompt reaches
+// the step agent, the response to wait has the run's output, and the first journey may end with a stream or a read of
+// the thread instead.
 func TestJourneyOfTheAgentsWords(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)

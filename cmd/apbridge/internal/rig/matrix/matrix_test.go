@@ -52,7 +52,7 @@ func talkLangGraph(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	checkRunsAsTasks(t, b, thread, who)
 }
 
-// talkAgentProtocol: the Agent Protocol's own routes, where the thread stands in the body.
+// talkAgentProtocol uses the Agent Protocol's own routes, where the body names the thread.
 func talkAgentProtocol(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	thread := b.Post("/threads", `{}`).OK().Text("thread_id")
 	waited := b.Post("/runs/wait", `{"agent_id":"agent","thread_id":"`+thread+`",`+rig.SaysHi+`}`).OK()
@@ -223,7 +223,7 @@ func checkThread(t *testing.T, b *rig.Bridge, thread string, who rig.Behind, tru
 	}
 }
 
-// checkRunsAsTasks: every run made through threads is a task of its own.
+// checkRunsAsTasks checks that every run created through threads is a separate task.
 func checkRunsAsTasks(t *testing.T, b *rig.Bridge, thread string, who rig.Behind) {
 	t.Helper()
 	runs := b.Get("/threads/" + thread + "/runs").OK().List("") // newest first
@@ -248,7 +248,7 @@ func checkRunsAsTasks(t *testing.T, b *rig.Bridge, thread string, who rig.Behind
 	}
 }
 
-// checkCounts: the agent was asked for everything once, and for nothing else.
+// checkCounts checks that the agent received every expected request once, and no others.
 func checkCounts(t *testing.T, f face, who rig.Behind, peer adaptertest.Peer) {
 	t.Helper()
 	if said, ok := peer.(*toy.Agent); ok {
