@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestWrite checks that results are counted, that markup is escaped, and that only cases may have a time of 0.
+// TestWrite checks that results are counted, that markup is escaped, and that a time of 0 is written only for cases.
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

@@ -128,6 +128,6 @@ func await(t *testing.T, what string, done <-chan struct{}) {
 	select {
 	case <-done:
 	case <-time.After(adaptertest.Patience):
-		t.Fatalf("in vain waited for: %s", what)
+		t.Fatalf("timed out waiting for: %s", what)
 	}
 }
