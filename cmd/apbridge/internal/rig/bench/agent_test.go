@@ -27,7 +27,7 @@ type instantAgent struct {
 	tasks map[string]*instantTask // finished tasks are removed
 }
 
-// The wire of Agent Protocol v1, schemas Task and Step.
+// JSON of Agent Protocol v1, schemas Task and Step.
 type (
 	instantTask struct {
 		ID         string         `json:"task_id"`

@@ -57,7 +57,7 @@ const (
 	benchBeside   = "beside"
 )
 
-// version is a binary that is measured, and its bridge in the default configuration.
+// version is a measured binary with its bridge in the default configuration.
 type version struct {
 	name, binary string
 	bridge       *rig.Process
@@ -130,7 +130,7 @@ type way struct {
 	clients int          // 0: as many as are compared
 }
 
-// compare lets the ways alternate and gives their samples, round by round.
+// compare alternates between the setups and returns their samples by round.
 func (b *bench) compare(t *testing.T, what string, clients int, ways ...way) *comparison {
 	t.Helper()
 	c := &comparison{what: what, samples: map[string][]benchSample{}, cpu: map[string][]time.Duration{}}
@@ -181,7 +181,7 @@ func (b *bench) through(work func(base string) benchRun, ways ...way) []way {
 	return ways
 }
 
-// overPostgres adds the same work over PostgreSQL, where there is a server.
+// overPostgres adds the same work over PostgreSQL if there is a server.
 func (b *bench) overPostgres(work func(base string) benchRun, ways []way) []way {
 	if b.postgres == nil {
 		return ways
@@ -198,12 +198,12 @@ func (b *bench) comparePostgres(c *comparison, what string) {
 
 func (b *bench) direct() way { return way{name: "direct", work: benchTask(b.peers.agent)} }
 
-// flush is a way that does nothing but flush to the disk of the bridge's database.
+// flush is a setup that only flushes to the disk of the bridge's database.
 func (b *bench) flush(t *testing.T) way {
 	return way{name: "flush", work: benchFlush(t, b.flushed), clients: 1}
 }
 
-// paced measures what users feel: an agent whose steps take as long as a quick model.
+// paced measures realistic latency, with an agent whose steps take as long as a fast model.
 func (b *bench) paced(t *testing.T) {
 	wait := func(base string) benchRun { return benchWaitFor("paced", base) }
 	direct := way{name: "direct", work: benchTask(b.peers.paced)}
@@ -250,7 +250,7 @@ func (b *bench) creates(t *testing.T) {
 	b.comparePostgres(c, "threads made/s, 64 clients")
 }
 
-// tasks drives tasks through the bridge onto a thread/run agent.
+// tasks drives tasks through the bridge with a thread/run agent.
 func (b *bench) tasks(t *testing.T) {
 	task := func(base string) benchRun { return benchTask(base + "/agents/threads") }
 	for _, clients := range []int{1, 64} {
@@ -293,7 +293,7 @@ func (b *bench) process(t *testing.T) {
 	b.table.atMost("stripped static binary", size.measured(), "MB", 36, 28)
 }
 
-// samples are the values of the versions, by name.
+// samples holds the values of the versions by name.
 type samples map[string][]float64
 
 func (s samples) add(name string, value float64) { s[name] = append(s[name], value) }

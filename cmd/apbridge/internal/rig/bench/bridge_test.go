@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// benchBinary is the binary to measure: the file that APBRIDGE_BENCH_BINARY names, or a new one.
+// benchBinary returns the binary to measure: the file named by APBRIDGE_BENCH_BINARY, or a new build.
 func benchBinary(t *testing.T) string {
 	t.Helper()
 	if file := os.Getenv("APBRIDGE_BENCH_BINARY"); file != "" {

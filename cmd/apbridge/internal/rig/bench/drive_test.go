@@ -63,7 +63,7 @@ func benchWhile(ctx context.Context, clients int, more func() bool, work benchRu
 	return benchJoin(parts, time.Since(start))
 }
 
-// benchClients is a client for so many requests at a time.
+// benchClients returns a client for n concurrent requests.
 func benchClients(n int) *http.Client {
 	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConns: n, MaxIdleConnsPerHost: n, DisableCompression: true}}
 }
@@ -170,7 +170,7 @@ func benchStream(base string) benchRun {
 	}
 }
 
-// benchPost posts JSON and reads the JSON that comes back.
+// benchPost posts JSON and decodes the JSON response.
 func benchPost(ctx context.Context, c *http.Client, url, body string, into any) error {
 	text, err := rig.Call(ctx, c, http.MethodPost, url, body)
 	if err != nil {
@@ -183,7 +183,7 @@ func benchGet(ctx context.Context, c *http.Client, url string) ([]byte, error) {
 	return rig.Call(ctx, c, http.MethodGet, url, "")
 }
 
-// benchOpen posts JSON and leaves the answer to be read.
+// benchOpen posts JSON and returns the unread response.
 func benchOpen(ctx context.Context, c *http.Client, url, body string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {

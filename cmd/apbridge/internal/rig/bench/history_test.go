@@ -13,8 +13,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// history reads the newest 10 checkpoints of a thread with 10 and of one with 1,000, whose states are of one size: 20
-// messages and a number that changes.
+// history reads the newest 10 checkpoints of a thread with 10 and of one with 1,000. All states have the same size: 20
+// messages and a changing number.
 func (b *bench) history(t *testing.T) {
 	messages := make([]string, 20)
 	for i := range messages {
@@ -83,7 +83,7 @@ func (b *bench) longHistories(t *testing.T, binary string) (held, rate float64) 
 	return most - idle, clients / time.Since(begin).Seconds()
 }
 
-// checkpoints makes a thread with n checkpoints and returns its history's URL.
+// checkpoints creates a thread with n checkpoints and returns the URL of its history.
 func checkpoints(b *rig.Process, t *testing.T, n int, first string, next func(int) string) string {
 	t.Helper()
 	client := benchClients(1)

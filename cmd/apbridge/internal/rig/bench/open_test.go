@@ -74,7 +74,7 @@ func streamOf(agent, mode string) listener {
 	}
 }
 
-// socketOf starts a run of an agent over a WebSocket, and follows it there.
+// socketOf starts a run of an agent over a WebSocket and follows it there.
 func socketOf(agent string) listener {
 	subscribe := `{"id":1,"method":"subscription.subscribe","params":{"channels":["custom"]}}`
 	start := fmt.Sprintf(`{"id":2,"method":"run.start","params":{"assistant_id":%q,"input":{}}}`, agent)

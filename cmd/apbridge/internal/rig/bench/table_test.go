@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// comparison holds the samples of ways that alternated, by name and round.
+// comparison holds the samples of alternating setups by name and round.
 type comparison struct {
 	what    string
 	samples map[string][]benchSample
@@ -32,7 +32,7 @@ func (c *comparison) ratio(name, over string, value func(benchSample) float64) f
 	return c.perRound(func(of round) float64 { return value(of(name)) / value(of(over)) })
 }
 
-// round gives what one round measured of a way.
+// round returns the measurements of a setup in one round.
 type round func(name string) benchSample
 
 // perRound is the median over the rounds.
@@ -164,7 +164,7 @@ func (t *benchTable) print(w io.Writer) {
 	tab.Flush()
 }
 
-// overBeside compares the two binaries. What lies beyond a flush may be negative, and then has no ratio.
+// overBeside compares the two binaries. The time in addition to a flush may be negative and then has no ratio.
 func (r benchRow) overBeside() string {
 	if r.Value <= 0 || r.Beside <= 0 {
 		return "–"

@@ -20,7 +20,7 @@ const (
 	tokenPause = 50 * time.Millisecond
 )
 
-// newTokenThreads is a thread/run agent that streams a message, token by token.
+// newTokenThreads returns a thread/run agent that streams a message token by token.
 func newTokenThreads() *pacedThreads {
 	return &pacedThreads{newInstantThreads(), tokenCount, tokenPause,
 		"event: messages\ndata: [{\"id\":\"m1\",\"type\":\"AIMessageChunk\",\"content\":%q},{\"langgraph_node\":\"work\"}]\n\n"}
@@ -62,8 +62,8 @@ func (b *bench) tokens(t *testing.T) {
 
 func p50Of(late []time.Duration) float64 { return ms(percentile(late, 0.5)) }
 
-// watched has clients see a run, and gives by how much each of its tokens was late to each of them, sorted. start,
-// which may be nil, begins the run when all of them listen.
+// watched lets clients follow a run and returns the sorted delays of its tokens for all clients. start, which may be
+// nil, begins the run when all clients are listening.
 func (b *bench) watched(t *testing.T, clients int, base string, start func(ctx context.Context, c *http.Client, thread string) error) []time.Duration {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)

@@ -88,7 +88,7 @@ func schemaOf(t *testing.T, dsn string) string {
 	return u.Query().Get("search_path")
 }
 
-// lapse ends the leases in a copy: their holder is not at work on it.
+// lapse ends the leases in a copy, since their holder does not use it.
 func lapse(t *testing.T, dsn string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)
@@ -102,8 +102,8 @@ func lapse(t *testing.T, dsn string) {
 }
 
 // TestBackupWhileRunning checks that a copy made while runs are active can be opened. It contains everything
-// acknowledged before. The run that was at its agent ends as after a crash, without a second request (A2). The run
-// after it is executed. The copied bridge is not affected.
+// acknowledged before. The run that was waiting for its agent ends as after a crash, without a second request (A2). The
+// next run is executed. The copied bridge is not affected.
 func TestBackupWhileRunning(t *testing.T) {
 	t.Parallel()
 	for name, backup := range backups {
@@ -171,7 +171,7 @@ func databaseFor(t *testing.T, backup string) string {
 	return storetest.Schema(t)
 }
 
-// keepBusy has runs made and done until the returned stop is called.
+// keepBusy creates and executes runs until the returned stop is called.
 func keepBusy(b *rig.Bridge) (stop func()) {
 	over := make(chan struct{})
 	var all sync.WaitGroup

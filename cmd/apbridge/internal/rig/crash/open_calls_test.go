@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// accountant is an agent that says what it did: its tasks and steps, or its runs.
+// accountant is an agent that reports its work: its tasks and steps, or its runs.
 type accountant interface{ Done() []string }
 
 // checkOpen compares the account of an agent, which no process calls any more, with a record. The record must not have
@@ -40,8 +40,9 @@ func without(list, other []string) (rest []string) {
 	return rest
 }
 
-// asLeft is a database that may be opened without a trace in the one of a dead process: a copy of SQLite's files. On
-// PostgreSQL it is the same one, where another process takes nothing as long as the lease of the dead one lasts.
+// asLeft returns a database that can be opened without changing that of a dead process. For SQLite it is a copy of the
+// files. For PostgreSQL it is the same database, from which another process takes nothing during the lease of the dead
+// one.
 func asLeft(t *testing.T, dsn string) string {
 	t.Helper()
 	if strings.HasPrefix(dsn, "postgres") {
@@ -106,7 +107,7 @@ func madeBy(link *mapping.Link) string {
 	return link.RemoteRun
 }
 
-// A lack and a surplus do not make up for each other, whether of one kind or of two.
+// A missing call and a surplus one do not cancel out, whether they are of the same kind or not.
 func TestOpenCalls(t *testing.T) {
 	t.Parallel()
 	linked := func(run string, l mapping.Link) mapping.Event {

@@ -72,7 +72,7 @@ func (p *process) signal(s os.Signal) {
 	}
 }
 
-// ask sends a request and decodes what it is answered.
+// ask sends a request and decodes the response.
 func (p *process) ask(method, path, body string) map[string]any {
 	p.t.Helper()
 	status, text := p.send(method, path, body)
@@ -103,7 +103,7 @@ func (p *process) send(method, path, body string) (int, string) {
 	return res.StatusCode, string(text)
 }
 
-// begin makes a thread and a run on it, and returns the run's path.
+// begin creates a thread and a run on it and returns the run's path.
 func (p *process) begin() string {
 	p.t.Helper()
 	thread := p.ask("POST", "/threads", `{}`)["thread_id"].(string)
@@ -148,8 +148,8 @@ func wantUpdates(t *testing.T, stream string, want ...string) {
 	}
 }
 
-// withoutHeartbeats takes the comments out of a stream that fill its silence: whether the time until a dead process's
-// lease ends has one in it is chance.
+// withoutHeartbeats removes the heartbeat comments from a stream. It is random whether there is one before a dead
+// process's lease ends.
 func withoutHeartbeats(stream string) string {
 	return strings.ReplaceAll(stream, string(sse.AppendHeartbeat(nil)), "")
 }

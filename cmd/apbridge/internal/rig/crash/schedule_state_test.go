@@ -27,8 +27,8 @@ func (s *schedule) tell(r *rapid.T, path string, into any) {
 	}
 }
 
-// compare reads the messages of the thread: what each run and each update left, in one piece, nothing twice, and all of
-// what succeeded.
+// compare reads the messages of the thread. It checks that those of each run and update are contiguous, that none
+// appears twice, and that those of successful runs and updates are complete.
 func (s *schedule) compare(r *rapid.T) {
 	var now momentary
 	s.tell(r, "/state", &now)

@@ -72,7 +72,7 @@ func (a *tally) task(n int) map[string]any {
 	return map[string]any{"task_id": fmt.Sprintf("t%d", n), "input": a.tasks[n].words, "artifacts": []any{}}
 }
 
-// step takes as long as a quick tool: enough for a death to come in between.
+// step takes as long as a fast tool, which is enough time for a death.
 func (a *tally) step(id string) (int, any) {
 	a.mu.Lock()
 	k := a.find(id)

@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// done is an agent that did the same for all words.
+// done is an agent that did the same work for all texts.
 type done struct{ tasks, steps, extra int }
 
 func (d done) of(string) (int, int, int) { return d.tasks, d.steps, d.extra }

@@ -29,8 +29,8 @@ func soakSeedOf(t *testing.T) uint64 {
 	return uint64(time.Now().UnixNano())
 }
 
-// disturb causes one fault after the other, each kind in each round, with some quiet between them, until ctx ends. All
-// bridges and the database work when it returns.
+// disturb causes one fault after another until ctx ends, with pauses between them. Each round has each kind of fault.
+// All bridges and the database work when it returns.
 func (s *soak) disturb(ctx context.Context) {
 	kinds := []struct {
 		name  string
