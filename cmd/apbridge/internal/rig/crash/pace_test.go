@@ -25,7 +25,7 @@ func (s scene) paced(agent http.Handler) http.Handler {
 	})
 }
 
-// slowWriter waits after the first frame of a stream, which is the second write after the headers.
+// slowWriter waits after the first frame of a stream, which is the second flush. The first flush sends the headers.
 type slowWriter struct {
 	http.ResponseWriter
 	pace    time.Duration

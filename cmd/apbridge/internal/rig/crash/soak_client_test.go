@@ -116,7 +116,7 @@ func (c *soakClient) stream(ctx context.Context, r *soakRun, after string) ([]ri
 	return resumable(frames), err == nil
 }
 
-// resumable removes a last frame without an id, since a stream cannot be resumed after it.
+// resumable removes frames without an id, since a stream cannot be resumed after them.
 func resumable(list []rig.Frame) []rig.Frame {
 	kept := list[:0]
 	for _, f := range list {
