@@ -234,7 +234,7 @@ func TestReaderThatLeaves(t *testing.T) {
 	}
 }
 
-// bodyOf is a query's one parameter as a request's body.
+// bodyOf returns a query's only parameter as a request body.
 func bodyOf(query string) string {
 	name, value, found := strings.Cut(strings.TrimPrefix(query, "?"), "=")
 	if !found {
@@ -268,7 +268,7 @@ func TestCancelWaitsForTheEnd(t *testing.T) {
 	}
 }
 
-// sendAndLeave is gone as soon as the request is written.
+// sendAndLeave disconnects as soon as the request is written.
 func sendAndLeave(b *rig.Bridge, method, path, body string) {
 	b.T.Helper()
 	ctx, leave := context.WithCancel(b.T.Context())

@@ -48,7 +48,7 @@ func manyMessages(n int) string {
 // TestCostOfOneBody checks that the cost of a body grows only with its length, whatever its number of keys or messages,
 // from reading to the response. It measures allocations, which are the same on every machine, and live memory.
 func TestCostOfOneBody(t *testing.T) {
-	storetest.File(t) // what the client of PostgreSQL allocates is not in these bounds
+	storetest.File(t) // allocations of the PostgreSQL client are not in these bounds
 	graph := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
 	durable := func(agent http.Handler, dialect string) *rig.Bridge {
 		cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, agent).URL, func(a *config.Agent) { a.Dialect = dialect })})

@@ -66,7 +66,7 @@ func TestFewDescriptors(t *testing.T) {
 	}
 }
 
-// idleConnection is one on which a request was answered.
+// idleConnection returns a connection on which a request was answered.
 func idleConnection(t *testing.T, address string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)

@@ -81,7 +81,7 @@ func TestAnswerAfterTheTimeout(t *testing.T) {
 	}
 }
 
-// withoutReasons leaves of messages that say why a run failed that they do.
+// withoutReasons replaces the reasons in messages about failed runs.
 func withoutReasons(texts []any) []any {
 	for i, text := range texts {
 		if said, _ := text.(string); strings.HasPrefix(said, "Error: ") {
@@ -105,14 +105,14 @@ func checkLate(b *rig.Bridge, code string, late *lateAgent) (at string) {
 	before := told(b, at, run)
 	late.Open()
 	await(b.T, "the agent answers", late.done)
-	b.Get("/readyz").OK() // a write, after whatever the answer might have brought about
+	b.Get("/readyz").OK() // a write, after any effect of the late answer
 	if diff := cmp.Diff(before, told(b, at, run)); diff != "" {
 		b.T.Errorf("what is told of the run (-before +after the late answer):\n%s", diff)
 	}
 	return at
 }
 
-// told is all that clients can learn of a run and its thread.
+// told returns everything that clients can read about a run and its thread.
 func told(b *rig.Bridge, at, run string) []any {
 	b.T.Helper()
 	_, frames := b.Stream("GET", run+"/stream", "", 0, "Last-Event-ID", "-1")

@@ -58,7 +58,7 @@ func TestGraphNeverEnds(t *testing.T) {
 	}
 }
 
-// longPlay is a graph that makes so many supersteps.
+// longPlay returns a graph with the given number of supersteps.
 func longPlay(steps int) adaptertest.ThreadPlay {
 	p := adaptertest.ThreadPlay{Frames: []string{`metadata {"run_id":"{{run}}"}`}}
 	values := `{"n":%d}`
@@ -207,7 +207,7 @@ func TestMostStepsOfATaskStepAgent(t *testing.T) {
 	}
 }
 
-// TestRecursionLimitOfARequest is a max_steps of this run.
+// TestRecursionLimitOfARequest checks that recursion_limit limits the steps of this run.
 func TestRecursionLimitOfARequest(t *testing.T) {
 	t.Parallel()
 	for name, agent := range map[string]adaptertest.Peer{
@@ -224,7 +224,7 @@ func TestRecursionLimitOfARequest(t *testing.T) {
 	}
 }
 
-// babbling is a graph that writes custom frames, which are no steps, and does not end.
+// babbling returns a graph that endlessly writes custom frames, which are not steps.
 func babbling() *adaptertest.ThreadAgent {
 	play := adaptertest.HangPlay()
 	for range 200 {

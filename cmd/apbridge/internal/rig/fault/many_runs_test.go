@@ -28,7 +28,7 @@ func (c *heldAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer c.now.Add(-1)
 		for p := c.peak.Load(); n > p && !c.peak.CompareAndSwap(p, n); p = c.peak.Load() {
 		}
-		<-c.free // and then it does the step, though its caller may have died
+		<-c.free // and then it executes the step, though its caller may have died
 	}
 	c.Handler.ServeHTTP(w, r)
 }
@@ -41,10 +41,10 @@ func TestManyRunsAcrossADeath(t *testing.T) {
 	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"done"`, Last: true}}}
 	c := &heldAgent{Handler: agent, free: make(chan struct{})}
 	b := rig.InFront(t, c, func(a *config.Agent) {
-		a.Concurrency, a.StepTimeout, a.RunTimeout = atOnce, time.Hour, time.Hour // a slow machine takes a minute to make the runs
+		a.Concurrency, a.StepTimeout, a.RunTimeout = atOnce, time.Hour, time.Hour // a slow machine takes a minute to create the runs
 	})
 	release := sync.OnceFunc(func() { close(c.free) })
-	t.Cleanup(release) // the agent is closed when all have left it
+	t.Cleanup(release) // the agent can be closed when all clients have left
 	for range runs {
 		b.Post("/runs", `{"assistant_id":"agent","on_completion":"keep",`+rig.SaysHi+`}`).OK()
 	}

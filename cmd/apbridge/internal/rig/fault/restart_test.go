@@ -10,14 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// deathInStep is a process that dies, and what the next one makes of it.
+// deathInStep describes the death of a process and the outcome in the next one.
 type deathInStep struct {
 	name  string
 	kind  adaptertest.Kind
-	fault adaptertest.Fault // of the second step; "": it is done although no caller waits for it
+	fault adaptertest.Fault // of the second step; "": it is executed although no caller waits for it
 	nth   int               // the step POST at which the process dies
 	code  string            // "" : the run succeeds
-	steps int               // that the agent has done when all is over
+	steps int               // that the agent has done at the end
 	asked int               // step POSTs it was sent, all told
 }
 

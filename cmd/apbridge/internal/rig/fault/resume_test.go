@@ -113,7 +113,7 @@ func TestWhichOfTwo(t *testing.T) {
 
 const firstQuestion, otherQuestion = "74462228383d847ecfda1c079720e8fc", "84462228383d847ecfda1c079720e8fd"
 
-// askingTwice is a graph whose node asks two questions at once.
+// askingTwice returns a graph whose node asks two questions at once.
 func askingTwice() adaptertest.ThreadPlay {
 	play := adaptertest.AskPlay()
 	twice := strings.NewReplacer(`[{"id":"`+firstQuestion+`",`, `[{"id":"`+otherQuestion+`","value":"Sure?"},{"id":"`+firstQuestion+`",`)
@@ -222,7 +222,7 @@ func TestAnsweredAfterACancel(t *testing.T) {
 	}
 }
 
-// eachAtItsQuestion is a task that waits for an answer, of either kind of agent and with either kind of steps.
+// eachAtItsQuestion runs test with a task that waits for an answer, for each kind of agent and of steps.
 func eachAtItsQuestion(t *testing.T, test func(t *testing.T, q questioned, peer adaptertest.Peer, b *rig.Bridge, at string)) {
 	for name, q := range questionable() {
 		for modeName, mode := range rig.ModesWithSteps() {

@@ -54,7 +54,7 @@ auth:
 	return b.String() + "agents:\n  a: {url: $A, passthrough: true}\n  b: {url: $A}"
 }
 
-// What no route needs as it is, but a path or a part of a request does.
+// Rights that no route needs by itself, but a path or a part of a request does.
 var (
 	forMetrics        = []string{"metrics"}
 	toCancelByReading = []string{"read", "run"}
@@ -63,7 +63,7 @@ var (
 func without(right string) string { return "without-0123456789-" + right }
 func with(rights []string) string { return "with-0123456789-" + strings.Join(rights, "-") }
 
-// guarded are belongings whose database can be looked into.
+// guarded is belongings with access to the database.
 type guarded struct {
 	*belongings
 	database string
@@ -138,7 +138,7 @@ func (e *guarded) unchanged(t *testing.T, by, before string, makes bool) {
 	}
 }
 
-// difference are the lines that are in one text only.
+// difference returns the lines that are only in one text.
 func difference(before, after string) string {
 	count := map[string]int{}
 	for line := range strings.Lines(after) {
@@ -162,10 +162,11 @@ func difference(before, after string) string {
 // isFrame reports whether a line of an export is about the export itself.
 func isFrame(line string) bool { return !strings.HasPrefix(line, `{"table"`) }
 
-// open are the routes that are there for every caller.
+// open reports whether a route is open to every caller.
 func open(m rig.Route) bool { return m.Path == "/ok" }
 
-// refused asks from another address each time, or the bridge would not look at the keys any more.
+// refused sends each request from another address, because the bridge stops checking the keys of an address after many
+// wrong ones.
 func (e *belongings) refused(key string) func(*testing.T, rig.Route) {
 	n := 0
 	return func(t *testing.T, m rig.Route) {
@@ -182,7 +183,7 @@ func (e *belongings) refused(key string) func(*testing.T, rig.Route) {
 	}
 }
 
-// lacking asks with all rights but one of those that the route needs.
+// lacking sends the request with all rights except one of those that the route needs.
 func (e *belongings) lacking(t *testing.T, m rig.Route, needs []string) {
 	t.Helper()
 	path, a := e.fill(t, m)
@@ -196,7 +197,7 @@ func (e *belongings) lacking(t *testing.T, m rig.Route, needs []string) {
 	}
 }
 
-// isRefused: routes that are refused to every caller by name.
+// isRefused reports whether a route is always refused, for every caller.
 func isRefused(m rig.Route) bool {
 	return m.Method == "PATCH" && strings.HasSuffix(m.Path, "/state") || strings.HasPrefix(m.Path, "/ui/")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// commanding is an AutoGPT that lists files and is done.
+// commanding returns an AutoGPT agent that lists files and ends.
 func commanding() *adaptertest.StepAgent {
 	return &adaptertest.StepAgent{Kind: adaptertest.AutoGPT, Script: []adaptertest.ScriptStep{
 		{Output: `"I look.\n\nNext Command: ls(dir='.')"`, Additional: `{"thoughts":{"speak":"I look."},"use_tool":{"name":"ls","arguments":{"dir":"."}}}`},

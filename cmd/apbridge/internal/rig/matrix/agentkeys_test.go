@@ -11,7 +11,7 @@ import (
 // oneTenant has two keys of one tenant. The second may only use agent b.
 var oneTenant = strings.Replace(rig.TwoKeys, "tenant: other$ONLY", "tenant: acme, agents: [b]", 1) + "\n  b: {url: $A}"
 
-// shared are the routes that a tenant's keys share: its long-term store.
+// shared reports whether a route is shared by a tenant's keys, as is its long-term store.
 func shared(m rig.Route) bool { return strings.Contains(m.Path, "/store/") }
 
 // TestKeysNeverMeetOtherAgents requests objects of agent a on every route with a key of the same tenant that may only
@@ -35,15 +35,15 @@ func TestKeysNeverMeetOtherAgents(t *testing.T) {
 	}
 }
 
-// naming are the belongings as a caller sees them that uses b and names this agent in paths.
+// naming returns the belongings for a caller that uses b and names this agent in paths.
 func (e *belongings) naming(agent string) *belongings {
 	ids := maps.Clone(e.ids)
 	ids["agent"], ids["agent_id"], ids["mine"] = agent, agent, "b"
 	return &belongings{e.Bridge, ids}
 }
 
-// outOfSight: what is agent a's is as it was, and neither counted nor handed out by names that a key of agent b happens
-// to know.
+// outOfSight checks that agent a's objects are unchanged, not counted, and not returned for names that a key of agent b
+// happens to know.
 func (e *belongings) outOfSight(t *testing.T) {
 	t.Helper()
 	thread := e.ids["thread_id"]
@@ -66,7 +66,7 @@ func (e *belongings) outOfSight(t *testing.T) {
 	e.repeated(t, "/ap/v2/topics", `{"name":"x"}`, "topic_id", 404)
 }
 
-// repeated: the Idempotency-Key of A's request does not give B what it made.
+// repeated checks that the Idempotency-Key of A's request does not return the created object to B.
 func (e *belongings) repeated(t *testing.T, path, body, id string, refused int) {
 	t.Helper()
 	made := e.as(rig.KeyA, "POST", path, body, "Idempotency-Key", "same").Member(id)

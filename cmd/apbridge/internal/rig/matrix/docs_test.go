@@ -53,7 +53,7 @@ func TestDocumentsAndRoutesAgree(t *testing.T) {
 		if _, ok := all[name].Paths[path][method]; ok {
 			continue
 		}
-		// A route that is known and always refused is described nowhere.
+		// A route that is known but always refused is not documented.
 		filled, _ := m.Fill(map[string]string{"thread_id": "t", "cron_id": "c", "assistant_id": "a", "run_id": "r"})
 		if got := r.Do(m.Method, filled, "{}"); got.Status != 404 || !strings.Contains(got.String(), mapping.CodeNotSupported) {
 			t.Errorf("%s %s is served and not described in %s.json", m.Method, m.Path, name)
@@ -81,7 +81,7 @@ func TestDocumentsAndRoutesAgree(t *testing.T) {
 	}
 }
 
-// TestAnswersAreAsDescribed asks every route once and holds the answer against the document.
+// TestAnswersAreAsDescribed calls every route once and compares the response with the document.
 func TestAnswersAreAsDescribed(t *testing.T) {
 	t.Parallel()
 	all := specs(t)
