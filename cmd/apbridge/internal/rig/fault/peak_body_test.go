@@ -191,7 +191,7 @@ func sendBody(t *testing.T, method, url, body string) (status int) {
 	return res.StatusCode
 }
 
-// acceptingAgent returns a step agent that accepts any body without reading it as JSON.
+// acceptingAgent returns a step agent that accepts and discards any body.
 func acceptingAgent() http.Handler {
 	m := http.NewServeMux()
 	for route, text := range map[string]string{
@@ -212,7 +212,7 @@ func acceptAll(kind, text string) http.HandlerFunc {
 	}
 }
 
-// acceptingGraph returns a graph that accepts any body without reading it as JSON and answers one word.
+// acceptingGraph returns a graph that accepts and discards any body and answers with one word.
 func acceptingGraph() http.Handler {
 	const run = "01900000-0000-7000-8000-000000000002"
 	frames := "event: metadata\ndata: {\"run_id\":\"" + run + "\",\"attempt\":1}\n\n" +

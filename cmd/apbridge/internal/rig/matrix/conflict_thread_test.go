@@ -68,7 +68,8 @@ func checkPatchUnion(t *testing.T, b *rig.Bridge, _ flavour) {
 	b.Do("PATCH", at, `{}`).OK()
 }
 
-// checkMessagesTwice checks that top-level messages have roles, and that messages in values have types.
+// checkMessagesTwice checks that a thread has its messages both at the top level, with roles, and in values, with types
+// and the same ids.
 func checkMessagesTwice(t *testing.T, b *rig.Bridge, f flavour) {
 	at := b.Thread()
 	if empty := b.Get(at).OK(); string(jsonOf(t, empty.At("values"))) != "{}" || empty.At("messages") != nil {
@@ -96,7 +97,8 @@ func jsonOf(t *testing.T, v any) []byte {
 	return raw
 }
 
-// checkHistories checks that both histories have the same shape, in which checkpoints have UUIDs, also in before.
+// checkHistories checks that GET and POST return the same history, in which checkpoint ids are UUIDs and before accepts
+// each form of a checkpoint.
 func checkHistories(t *testing.T, b *rig.Bridge, f flavour) {
 	at := b.Thread()
 	b.Post(at+"/runs/wait", `{`+f.agent+rig.SaysHi+`}`).OK()
@@ -143,7 +145,8 @@ func checkNamespaceSpelling(t *testing.T, b *rig.Bridge, _ flavour) {
 	b.Get("/store/items?key=k&namespace=" + top + "&namespace=b").Is(http.StatusNotFound)
 }
 
-// checkNamespaceLists distinguishes SDKs, which always send limit and offset and read an object.
+// checkNamespaceLists checks that the response is a list, or an object if the request has both limit and offset, which
+// SDKs always send.
 func checkNamespaceLists(t *testing.T, b *rig.Bridge, _ flavour) {
 	top := "n" + mapping.NewID()
 	b.Do("PUT", "/store/items", `{"namespace":["`+top+`","a"],"key":"k","value":{}}`).Is(http.StatusNoContent)
