@@ -1,5 +1,5 @@
-// Threads in the inspector as a person uses them: read, compared, forked, answered, run again; at every width, light and dark,
-// without scripts, and judged by axe. BROWSER_PICTURES=1 makes the pictures of docs/inspector.md.
+// Threads in the inspector as users see them: read, compared, forked, answered, run again; at every width, light and dark,
+// without scripts, and checked by axe. BROWSER_PICTURES=1 creates the pictures of docs/inspector.md.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
@@ -22,7 +22,7 @@ after(() => browser?.close());
 const shown = (path, options, body) => open(browser, bridge + path, options, body);
 const json = async (path) => (await fetch(bridge + path)).json();
 
-/** Says something on a thread, new or old, and waits for the end. */
+/** Sends a message on a new or existing thread and waits for the end. */
 async function say(who, content, thread = randomUUID()) {
   const answer = await fetch(`${bridge}/threads/${thread}/runs/wait`, {
     method: "POST", headers: { "Content-Type": "application/json" },
@@ -161,7 +161,7 @@ test("turns that come while a thread is watched are those of its page", async ()
   });
 });
 
-/** Nothing works on the thread any more. */
+/** Waits until no run is active on the thread. */
 async function ended(thread) {
   for (let n = 0; n < 300; n++) {
     const { status } = await json(`/inspect/threads/${thread}`);

@@ -1,5 +1,5 @@
-// The inspector as a person uses it: the list of runs live and long, agents and their playground; at every width, light and
-// dark, by keyboard, without scripts, and judged by axe. BROWSER_PICTURES=1 makes the pictures of docs/inspector.md.
+// The inspector as users see it: the list of runs, live and long, agents and their playground; at every width, light and
+// dark, by keyboard, without scripts, and checked by axe. BROWSER_PICTURES=1 creates the pictures of docs/inspector.md.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
@@ -12,13 +12,13 @@ before(async () => {
   browser = await launch();
   for (const words of ["Plan a garden", "fail", "Which plants like shade?", "Write the word Washington"]) await say(words);
   const { agents } = await json("/inspect/agents");
-  if (agents.some((a) => a.name === "careful")) await say("Write a file", "careful"); // which asks first
+  if (agents.some((a) => a.name === "careful")) await say("Write a file", "careful"); // which asks a question first
 });
 after(() => browser?.close());
 
 const shown = (path, options, body) => open(browser, bridge + path, options, body);
 
-/** A run that has ended, on a thread of its own, which stays. */
+/** Returns a finished run on a new thread, which is kept. */
 async function say(content, name = agent) {
   const answer = await fetch(`${bridge}/threads/${randomUUID()}/runs/wait`, {
     method: "POST", headers: { "Content-Type": "application/json" },
@@ -77,8 +77,8 @@ test("a run that is made is listed at once, and stays out while the page is paus
   const button = page.getByRole("button", { name: "Pause updates" });
   await button.focus();
   await page.keyboard.press("Enter");
-  await page.getByText("Paused.").waitFor();
-  const heard = page.evaluate((url) => new Promise((told) => { // what this page hears of in the same time
+  await page.getByText("Paused: the page stands still.").waitFor();
+  const heard = page.evaluate((url) => new Promise((told) => { // the events that this page receives in the same time
     let times = 0;
     const source = new EventSource(url);
     source.addEventListener("changed", () => { if (++times > 1) { source.close(); told(times); } });
@@ -95,7 +95,7 @@ for (const javaScriptEnabled of [true, false]) {
     assert.ok(page.url().endsWith("/inspect"));
     if (javaScriptEnabled) await page.locator(".virtual").waitFor();
     await page.locator("tbody td.status").first().waitFor();
-    const edge = await page.evaluate(() => { // in one piece: rows are made anew while updates come
+    const edge = await page.evaluate(() => { // in one call, because updates replace rows
       const e = document.querySelector("tbody td.status");
       const region = e.closest(".scroll").getBoundingClientRect();
       return Math.min(region.right, innerWidth) - e.getBoundingClientRect().right;
@@ -120,7 +120,7 @@ test("a filter is used without scripts", () => shown("/inspect", { javaScriptEna
   await page.locator("tbody tr").first().waitFor();
 }));
 
-/** Answers the list of so many runs in place of the bridge. */
+/** Serves a list with the given number of runs in place of the bridge. */
 async function fake(page, count) {
   const row = (i) => ({
     run_id: `run-${i}`, thread_id: "t", agent: "a<b>", status: "error", key: "k\u202e", created_at: "2026-01-02T03:04:05Z", took: "1 ms", place: String(i),
@@ -138,7 +138,7 @@ test("5,000 runs scroll, and few of them are in the page", () => shown("/inspect
   const region = page.getByRole("region", { name: "Runs" });
   await page.getByText("Live.").waitFor();
   await fake(page, 5000);
-  await say("begin"); // the page asks anew
+  await say("begin"); // the page requests the list again
   await page.getByRole("link", { name: "run-0", exact: true }).waitFor();
   await region.focus();
   for (;;) { // until all are loaded

@@ -123,7 +123,7 @@ export async function updateState(ctx) {
   assert.equal(after.metadata.source, "update");
   assert.deepEqual([after.values.messages.length, after.values.messages.at(-1).id, after.values.messages.at(-1).content],
     [ctx.messages + 1, note.id, "a note"]);
-  // Forked from the first: what came since is not there.
+  // Forked from the first: later changes are missing.
   await ctx.sdk.threads.updateState(thread_id, { values: { messages: [note] }, checkpointId: before.parent_checkpoint.checkpoint_id });
   const forked = await ctx.sdk.threads.getState(thread_id);
   assert.deepEqual(forked.parent_checkpoint, before.parent_checkpoint);
@@ -146,7 +146,7 @@ export async function getHistory(ctx) {
   assert.equal(inputs.length, 2, "the root, and the input");
 }
 
-/** Frames of a thread's stream, from its start until two of its runs have been told of to their ends. */
+/** Frames of a thread's stream, from its start until the ends of two runs. */
 async function follow(ctx, thread_id, streamMode) {
   const leave = new AbortController();
   const frames = [];

@@ -1,6 +1,6 @@
-// The known differences between a LangGraph server and the bridge, each with its reason. at matches a place in an answer, of
-// judges the two values there, and in matches the names of scenarios. A row that no scenario needs any more fails, unless it
-// is seen only sometimes.
+// The known differences between a LangGraph server and the bridge, each with its reason. at matches a place in a response, of
+// compares the two values there, and in matches the names of scenarios. A row that no scenario needs any more fails, unless it
+// is only needed sometimes.
 const absent = (server) => server === undefined;
 const lacking = (_, bridge) => bridge === undefined;
 const empty = (value) => value !== null && typeof value === "object" && Object.keys(value).length === 0;
@@ -63,5 +63,5 @@ export const agreed = [
   { why: "the metadata of a checkpoint names where its run began, if that is not the newest, and no empty namespace", at: /(body(\[\])?\.metadata|frame debug\.payload\.(metadata|(parent_)?config\.configurable))\.checkpoint_(map|ns)$/, of: (s, b) => lacking(s, b) && (s === null || s === "") },
 ];
 
-// The faults of the bridge. Each shows as a TODO; whoever mends one deletes its row.
+// The faults of the bridge. Each is shown as a TODO. Delete its row with the fix.
 export const faults = [];

@@ -43,7 +43,7 @@ class Comparison {
     this.at(`${name} body`, server.frames ?? server.body, bridge.frames ?? bridge.body);
   }
 
-  /** Frames of one mode have one order; those of different modes may change places. */
+  /** Frames of one mode must be in order; frames of different modes may be reordered. */
   frames(name, server, bridge) {
     const want = comparable(server);
     const completed = want.some((frame) => frame.event === "messages/complete");
@@ -124,7 +124,7 @@ function byName(object) {
   return by;
 }
 
-/** The object that a text is the JSON of, or null. */
+/** The object in a JSON text, or null. */
 function objectIn(text) {
   try {
     return text.startsWith("{") ? JSON.parse(text) : null;
@@ -133,7 +133,7 @@ function objectIn(text) {
   }
 }
 
-/** The kind of an error, by its words, which the bridge and the server choose for themselves. */
+/** The kind of an error, since the bridge and the server use different messages. */
 function kindOf(body) {
   const text = JSON.stringify(body).toLowerCase();
   const kinds = { absent: /not found|no assistant|does not exist|there is no|has no version/, exists: /exists/, busy: /busy|already running|in flight/ };

@@ -54,8 +54,8 @@ func TestRunSuggestsWhatWasMeant(t *testing.T) {
 		{[]string{"run", "[::1]:80/x", "hi", "--config", file}, `"[::1]:80/x" is not a URL; did you mean http://[::1]:80/x?`},
 		{[]string{"doctor", "127.0.0.1:8000"}, `"127.0.0.1:8000" is not a URL; did you mean http://127.0.0.1:8000?`},
 		{[]string{"run", "lagacy", "hi", "--config", file}, `there is no agent "lagacy"; did you mean "legacy"?`},
-		{[]string{"run", "nobody", "hi", "--config", file}, `there is no agent "nobody" in the configuration; there are: legacy, other. Name one of them, or give a URL`},
-		{[]string{"run", "lagacy", "hi"}, `there is no agent "lagacy", as no configuration names any. Give a URL, --agent NAME=URL or --config FILE`},
+		{[]string{"run", "nobody", "hi", "--config", file}, `there is no agent "nobody" in the configuration; known agents: legacy, other. Use one of them or a URL`},
+		{[]string{"run", "lagacy", "hi"}, `there is no agent "lagacy", because no agents are configured. Use a URL, --agent NAME=URL or --config FILE`},
 	} {
 		if code, _, errs := command(t, nil, x.args...); code != 2 || !strings.Contains(errs, x.says) {
 			t.Errorf("%v: exit code %d: %s", x.args, code, errs)

@@ -48,38 +48,38 @@ func TestMishaps(t *testing.T) {
 		{serve + "--database postgres://u@127.0.0.1:1", 2, []string{"names no database of the PostgreSQL server"}},
 		{serve + "--database mysql://u@127.0.0.1/x", 2, []string{`is a URL of "mysql"`}},
 		{serve + "--database host=127.0.0.1", 2, []string{"describes a PostgreSQL server by keywords; write it like postgres://"}},
-		{serve + "--agent a=http://127.0.0.1:2", 2, []string{`"a" is given twice; give each agent a name of its own`}},
+		{serve + "--agent a=http://127.0.0.1:2", 2, []string{`"a" is given twice; give each agent a different name`}},
 		{"serve -c broken.yaml", 2, []string{"broken.yaml: is not YAML: line 1: ", "run apbridge init"}},
 		{"serve -c bytes.yaml", 2, []string{"bytes.yaml: is not YAML: "}},
 		{"serve -c none.yaml", 2, []string{"none.yaml: cannot be read: no such file", "apbridge init --config none.yaml"}},
 		{"serve -c .", 2, []string{".: cannot be read: is a directory; name a file in it"}},
-		{"serve --config=", 2, []string{`flag --config: it is empty; write a value, or leave the flag out`}},
-		{serve + "--database=", 2, []string{`flag --database: it is empty`}},
-		{"backup x.db --database=", 2, []string{`flag --database: it is empty`}},
-		{"serve --log-level= --agent a=http://127.0.0.1:1", 2, []string{`flag --log-level: it is empty`}},
-		{"serve --listen= --agent a=http://127.0.0.1:1", 2, []string{`flag --listen: it is empty`}},
-		{"init --config no/where.yaml", 1, []string{"no/where.yaml cannot be written: no such file or directory; name another with --config"}},
+		{"serve --config=", 2, []string{`flag --config: must not be empty; leave the flag out`}},
+		{serve + "--database=", 2, []string{`flag --database: must not be empty`}},
+		{"backup x.db --database=", 2, []string{`flag --database: must not be empty`}},
+		{"serve --log-level= --agent a=http://127.0.0.1:1", 2, []string{`flag --log-level: must not be empty`}},
+		{"serve --listen= --agent a=http://127.0.0.1:1", 2, []string{`flag --listen: must not be empty`}},
+		{"init --config no/where.yaml", 1, []string{"no/where.yaml cannot be written: no such file or directory; choose another file with --config"}},
 		{"backup all.db --database none.db", 1, []string{"none.db: there is no such file; name another"}},
 		{"export all.ndjson --database none.db", 1, []string{"none.db: there is no such file; name another"}},
 		{"restore none.db --database new.db", 1, []string{"none.db: there is no such file; name another"}},
-		{"import none.ndjson --database new.db", 1, []string{"none.ndjson cannot be read: no such file or directory; name a file that apbridge export has written"}},
+		{"import none.ndjson --database new.db", 1, []string{"none.ndjson cannot be read: no such file or directory; choose a file written by apbridge export"}},
 		{"serve", 2, []string{"there are no agents", "--agent NAME=URL"}},
 		{"serve --agent a=nonsense", 2, []string{"write it like http://127.0.0.1:8000"}},
-		{"runs ls -n many", 2, []string{`flag --limit: wants a whole number, not "many"; apbridge runs ls has`}},
-		{"health --wait=soon", 2, []string{`flag --wait: wants a time such as 30s, 10m or 2h, not "soon"`}},
-		{"runs cancel x --rollback=perhaps", 2, []string{`flag --rollback: wants true or false, not "perhaps"`}},
+		{"runs ls -n many", 2, []string{`flag --limit: expected a whole number, not "many"; apbridge runs ls has`}},
+		{"health --wait=soon", 2, []string{`flag --wait: expected a time such as 30s, 10m or 2h, not "soon"`}},
+		{"runs cancel x --rollback=perhaps", 2, []string{`flag --rollback: expected true or false, not "perhaps"`}},
 		{"serve --agnt a=http://127.0.0.1:1", 2, []string{"unknown flag: --agnt; did you mean --agent? apbridge serve has"}},
-		{"serve --agnet a=http://127.0.0.1:1", 2, []string{"unknown flag: --agnet", "did you mean --agent?", "More by: apbridge serve --help"}},
+		{"serve --agnet a=http://127.0.0.1:1", 2, []string{"unknown flag: --agnet", "did you mean --agent?", "See apbridge serve --help"}},
 		{"run other hi --agent a=http://127.0.0.1:1", 2, []string{`there is no agent "other"`}},
-		{"run http://127.0.0.1:1 hi --out text/x", 2, []string{"flag --out: the folder text/x cannot be made: not a directory. Name another"}},
+		{"run http://127.0.0.1:1 hi --out text/x", 2, []string{"flag --out: the folder text/x cannot be created: not a directory. Choose another"}},
 		{"run http://127.0.0.1:1 hi", 1, []string{"connection refused"}},
-		{"runs ls --url http://127.0.0.1:1", 1, []string{"no bridge answers at http://127.0.0.1:1: connection refused. Start one by apbridge serve"}},
-		{"runs show", 2, []string{"apbridge runs show RUN", "the number of arguments was 0"}},
+		{"runs ls --url http://127.0.0.1:1", 1, []string{"no bridge answers at http://127.0.0.1:1: connection refused. Start one with apbridge serve"}},
+		{"runs show", 2, []string{"apbridge runs show RUN", "arguments given: 0"}},
 		{"runs lss", 2, []string{`unknown command "lss". Did you mean ls?`}},
 		{"threads rm", 2, []string{"apbridge threads rm THREAD..."}},
-		{"health http://127.0.0.1:9 http://127.0.0.1:9", 2, []string{"write it as apbridge health [URL]"}},
+		{"health http://127.0.0.1:9 http://127.0.0.1:9", 2, []string{"usage: apbridge health [URL]"}},
 		{"health http://127.0.0.1:9 --wait 1ms", 1, []string{"127.0.0.1:9"}},
-		{"health 30s", 2, []string{`"30s" is no URL of a bridge`}},
+		{"health 30s", 2, []string{`"30s" is not the URL of a bridge`}},
 	} {
 		t.Run(x.line, func(t *testing.T) {
 			t.Parallel()
@@ -127,7 +127,7 @@ func TestSecondInterrupt(t *testing.T) {
 			if code := cmd.ProcessState.ExitCode(); code != console.ExitInterrupted {
 				t.Errorf("exit code %d", code)
 			}
-			holds(t, errs.String(), `"msg":"shutting down`, "apbridge: stopped at once. Runs under way are taken up by the next apbridge serve")
+			holds(t, errs.String(), `"msg":"shutting down`, "apbridge: stopped at once. The next apbridge serve with the same database continues the active runs")
 			return
 		case <-again.C:
 			_ = cmd.Process.Signal(os.Interrupt) // it may have ended

@@ -209,7 +209,7 @@ func TestReloadOfWhatIsBroken(t *testing.T) {
 		"agents: {a: {url: '" + agent + "'}}\nlimits: {depht: 1}\nauth: {keys: [{id: carol, key: short}]}\n": "limits.depht: there is no such key",
 	} {
 		line := r.reload(text, says)
-		holds(t, line, `"level":"error"`, "configuration could not be reloaded; the previous one stays in force")
+		holds(t, line, `"level":"error"`, "could not reload configuration; keeping the previous one")
 		metric("apbridge_config_reload_success 0\n")
 		works()
 	}

@@ -31,7 +31,7 @@ func static(body []byte) http.Handler {
 	})
 }
 
-// pages returns the handlers of the pages for people by path.
+// pages returns the handlers of the HTML pages by path.
 func (a *App) pages() (map[string]http.Handler, error) {
 	return front.Pages(front.Options{
 		Version: Version(), Dialects: a.dialects, Config: a.engine.Config, Agent: shownBy(a.engine), Health: a.checkups, Answered: a.calls.Answered,

@@ -11,7 +11,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
 )
 
-// TestBenchOnATerminal: lines are rewritten by sequences of ours, and an agent's are shown.
+// TestBenchOnATerminal checks that lines are rewritten by our own escape sequences and that an agent's sequences are
+// escaped.
 func TestBenchOnATerminal(t *testing.T) {
 	t.Parallel()
 	var raw bytes.Buffer

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// detour is an address that leads to wherever it is said to later.
+// detour is an address whose destination is set later.
 type detour struct {
 	to    atomic.Pointer[url.URL]
 	calls atomic.Int64

@@ -217,7 +217,7 @@ func TestStoreSearchByMeaningOrWords(t *testing.T) {
 	}
 }
 
-// TestStoreSearchByText: without embeddings, query is a text search.
+// TestStoreSearchByText checks that query is a text search without embeddings.
 func TestStoreSearchByText(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, rig.OneAgent, rig.Legacy())
