@@ -127,7 +127,7 @@ func TestSecondInterrupt(t *testing.T) {
 			if code := cmd.ProcessState.ExitCode(); code != console.ExitInterrupted {
 				t.Errorf("exit code %d", code)
 			}
-			holds(t, errs.String(), `"msg":"shutting down`, "apbridge: stopped at once. Runs under way are taken up by the next apbridge serve")
+			holds(t, errs.String(), `"msg":"shutting down`, "apbridge: stopped at once. The next apbridge serve with the same database continues the active runs")
 			return
 		case <-again.C:
 			_ = cmd.Process.Signal(os.Interrupt) // it may have ended

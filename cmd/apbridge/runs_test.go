@@ -289,7 +289,7 @@ func TestAgentsAndHealth(t *testing.T) {
 	if _, out, _ := command(t, nil, "health", "--url", s.url); out != "ready\n" {
 		t.Errorf("healthy by --url: %q", out)
 	}
-	holds(t, s.fails(2, "health", s.url, "--url", "http://127.0.0.1:1"), "named twice")
+	holds(t, s.fails(2, "health", s.url, "--url", "http://127.0.0.1:1"), "given twice")
 	stranger := serving(t, http.NotFoundHandler())
 	holds(t, s.fails(1, "health", "http://127.0.0.1:1"), "no bridge answers at http://127.0.0.1:1: connection refused. Start one")
 	secure := httptest.NewTLSServer(legacyagent.Handler())
@@ -297,8 +297,8 @@ func TestAgentsAndHealth(t *testing.T) {
 	plain := strings.Replace(secure.URL, "https://", "http://", 1)
 	holds(t, s.fails(1, "health", plain), "speaks TLS. Use https:// instead of http://: apbridge health URL")
 	holds(t, s.fails(1, "agents", "--url", plain), "speaks TLS. Use https:// instead of http:// with --url or APBRIDGE_URL")
-	holds(t, s.fails(1, "health", stranger), "answers 404 Not Found and not as a bridge does")
-	holds(t, s.fails(1, "agents", "--url", stranger), "answers 404 Not Found and not as a bridge does")
+	holds(t, s.fails(1, "health", stranger), "responded with 404 Not Found, unlike a bridge")
+	holds(t, s.fails(1, "agents", "--url", stranger), "responded with 404 Not Found, unlike a bridge")
 	holds(t, s.fails(1, "agents", "--key", "wrong"), "The API key is not known here.", "APBRIDGE_KEY or --key")
 	holds(t, s.fails(2, "agents", "--url", "127.0.0.1:80"), "is not the URL of a bridge")
 	holds(t, s.fails(2, "runs", "ls", "-o", "xml"), "not one of text, json")
