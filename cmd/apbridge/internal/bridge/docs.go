@@ -18,6 +18,9 @@ func documents(dialects adapter.Dialects) map[string]http.Handler {
 	for _, d := range dialects.Documents() {
 		paths[d.Path()] = static(d.Text)
 	}
+	if threads, ok := paths["/openapi/threadrun.json"]; ok { // LangGraph's server has its document there
+		paths["/openapi.json"] = threads
+	}
 	return paths
 }
 

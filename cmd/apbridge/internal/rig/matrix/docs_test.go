@@ -166,6 +166,9 @@ func TestRefusalsOfTheDoorAreDescribed(t *testing.T) {
 func TestOpenAPIDocuments(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, strings.Replace(rig.TwoKeys, "$ONLY", "", 1), rig.Legacy(), rig.KeyEnviron...)
+	if same := r.Do("GET", "/openapi.json", "").Want(t, 200).String(); same != r.Do("GET", "/openapi/threadrun.json", "").Want(t, 200).String() {
+		t.Error("/openapi.json is another document than that of threads and runs")
+	}
 	for _, d := range bridge.Dialects().Documents() {
 		at := d.Path()
 		got := r.Do("GET", at, "").Want(t, 200, `"openapi": "3.1.0"`)
