@@ -40,5 +40,5 @@ func (o *Fields) unknown(name string) {
 		body.Ignored(o.answer, o.path+name)
 		return
 	}
-	o.Complain(name, "is no field of this request. Did you mean %s?", o.path+near)
+	o.Complain(name, "is not a field of this request. Did you mean %s?", o.path+near)
 }
