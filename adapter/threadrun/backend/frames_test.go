@@ -136,7 +136,7 @@ func TestErrorFrames(t *testing.T) {
 		{`{"error":"RangeError"}`, mapping.CodeUpstreamError, "RangeError", "RangeError"},
 		{`{"error":"` + adaptertest.Canary + `","message":"no"}`, mapping.CodeUpstreamError, "[hidden]", "no"},
 		{`{"error":"` + strings.Repeat("e", 300) + `","message":"no"}`, mapping.CodeUpstreamError, strings.Repeat("e", 200) + "…", "no"},
-		{`{}`, mapping.CodeUpstreamError, "", `Agent "agent" ended the run in error and did not say why.`},
+		{`{}`, mapping.CodeUpstreamError, "", `Agent "agent" ended the run with an error and gave no reason.`},
 		{`"it broke"`, mapping.CodeUpstreamError, "", "it broke"},
 		{`"Run not found"`, mapping.CodeUpstreamLost, "", ""},
 		{`{"error":"E","message":"key ` + adaptertest.Canary + `"}`, mapping.CodeUpstreamError, "E", "key [hidden]"},

@@ -52,8 +52,8 @@ func TestFailureIsReadFromTheStateWhereTheStreamDidNotTellIt(t *testing.T) {
 		"a text":           {text, "", "RangeError: the agent failed on purpose"},
 		"a name with it":   {`"{\"message\":\"out of range\",\"name\":\"RangeError\"}"`, "RangeError", "out of range"},
 		"JSON without any": {`"{\"a\":1}"`, "", `{"a":1}`},
-		"no text":          {`{"a":1}`, "", `Agent "agent" ended the run in error and did not say why.`},
-		"nothing":          {`null`, "", `Agent "agent" ended the run in error and did not say why.`},
+		"no text":          {`{"a":1}`, "", `Agent "agent" ended the run with an error and gave no reason.`},
+		"nothing":          {`null`, "", `Agent "agent" ended the run with an error and gave no reason.`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
