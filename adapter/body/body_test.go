@@ -34,8 +34,8 @@ func TestObject(t *testing.T) {
 		{`{"a":"` + "\xff" + `"}`, "not valid JSON"},
 		{`{"a":"\ud800"}`, "not valid JSON"},
 		{"\xef\xbb\xbf{}", "byte order mark"},
-		{`{"a":1,"\u0061":2}`, "an object with a repeated key (at byte 7)"},
-		{`{"a":[{"b":1,"b":2}]}`, "an object with a repeated key (at byte 13)"},
+		{`{"a":1,"\u0061":2}`, "an object with the same key twice (at byte 7)"},
+		{`{"a":[{"b":1,"b":2}]}`, "an object with the same key twice (at byte 13)"},
 	} {
 		var got strings.Builder
 		err := body.Object([]byte(c.body), 4, func(name string, value json.RawMessage) error {

@@ -27,7 +27,7 @@ func Object(raw []byte, depth int, take func(name string, value json.RawMessage)
 		return err
 	}
 	if at, found := rawjson.RepeatedName(raw); found {
-		return invalid("The request body has an object with a repeated key (at byte %d).", at)
+		return invalid("The request body has an object with the same key twice (at byte %d).", at)
 	}
 	return nil
 }

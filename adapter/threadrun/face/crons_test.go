@@ -149,7 +149,7 @@ func badCronInputs() []badInput {
 		{"cron: thread in the body", "POST", crons, `{"schedule":"@daily","thread_id":"` + uuid(5) + `"}`, 422, "thread_id is part of the path"},
 		{"cron: webhook", "POST", crons, `{"schedule":"@daily","webhook":"file:///x"}`, 422, "webhook must be an http or https URL"},
 		{"cron of a thread: thread", "POST", "/threads/x/runs/crons", `{"schedule":"@daily"}`, 422, "thread_id must be a UUID"},
-		{"cron of a thread: on_run_completed", "POST", thread, `{"schedule":"@daily","on_run_completed":"delete"}`, 422, "on_run_completed can be delete only"},
+		{"cron of a thread: on_run_completed", "POST", thread, `{"schedule":"@daily","on_run_completed":"delete"}`, 422, "on_run_completed can only be delete for"},
 		{"cron patch: id", "PATCH", crons + "/x", `{}`, 422, "cron_id must be a UUID"},
 		{"cron patch: unknown", "PATCH", crons + "/" + uuid(9), `{}`, 404, "no such cron"},
 		{"cron patch: assistant", "PATCH", crons + "/" + uuid(9), `{"assistant_id":"graph"}`, 422, "assistant_id cannot be changed"},

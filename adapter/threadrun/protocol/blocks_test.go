@@ -67,7 +67,7 @@ func TestBlocksOfAMessageAreWhole(t *testing.T) {
 		},
 		"a call that is never whole": {
 			[]mapping.Event{calls1(begins), says1("oh")},
-			[]string{`{"type":"invalid_tool_call","id":"c1","name":"look","args":"{\"a\"","error":"The arguments are no JSON object."}`, text("oh")},
+			[]string{`{"type":"invalid_tool_call","id":"c1","name":"look","args":"{\"a\"","error":"The arguments are not a JSON object."}`, text("oh")},
 		},
 		"pieces of a call that was told whole": {
 			[]mapping.Event{piece("m1", "plan:t1", `"content":"","tool_calls":[{"id":"c1","name":"look","args":{}}]`), calls1(begins), calls1(goesOn + `,` + ends)},

@@ -142,10 +142,10 @@ func TestAStreamGoesOnAfterTheLastEvent(t *testing.T) {
 	}
 	for _, tt := range []struct{ filter, last, want string }{
 		{`,"since_event_id":"x"`, "", "since_event_id must be the id of an event"},
-		{`,"since_event_id":5`, "", "since_event_id must be a string"},
-		{`,"since_event_id":"999.0"`, "", "lies beyond"},
+		{`,"since_event_id":5`, "", "since_event_id must be a non-empty string"},
+		{`,"since_event_id":"999.0"`, "", "is beyond"},
 		{``, "x", "Last-Event-ID must be the id of an event"},
-		{``, "999.0", "lies beyond"},
+		{``, "999.0", "is beyond"},
 	} {
 		res := post(t, url, `{"channels":["values"]`+tt.filter+`}`, http.Header{"Last-Event-Id": {tt.last}})
 		body, _ := io.ReadAll(res.Body)

@@ -268,7 +268,7 @@ func TestASocketThatCannotBeReadIsClosed(t *testing.T) {
 		if got := websocket.CloseStatus(err); got != websocket.StatusInternalError || strings.Contains(err.Error(), "fire") {
 			t.Errorf("%v: %v", broken, err)
 		}
-		if <-ended; logged.FilterMessage("stream was cut off").Len() != 1 {
+		if <-ended; logged.FilterMessage("stream interrupted").Len() != 1 {
 			t.Errorf("%v: the log has %v", broken, logged.All())
 		}
 	}

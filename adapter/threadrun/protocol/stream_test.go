@@ -139,7 +139,7 @@ func TestAStreamThatCannotBeReadIsCutOff(t *testing.T) {
 	if ev, err := r.Next(); err == nil || err == io.EOF {
 		t.Errorf("%+v, %v", ev, err)
 	}
-	if logged.FilterMessage("stream was cut off").Len() != 1 {
+	if logged.FilterMessage("stream interrupted").Len() != 1 {
 		t.Errorf("the log has %v", logged.All())
 	}
 }
@@ -221,7 +221,7 @@ func TestASocket(t *testing.T) {
 		`{}`:    `{"type":"error","id":null,"error":"invalid_argument"`,
 		`{"id":6,"method":"subscription.subscribe","params":{"channels":["x"]}}`:                      `"id":6,"error":"invalid_argument"`,
 		`{"id":6,"method":"subscription.subscribe","params":{"channels":["values"],"since":3145728}}`: `"id":6,"error":"invalid_argument"`,
-		`{"id":6,"method":"subscription.subscribe","params":{"channels":["values"],"deph":1}}`:        `"id":6,"error":"invalid_argument","message":"deph is no param of subscription.subscribe. Did you mean depth?"`,
+		`{"id":6,"method":"subscription.subscribe","params":{"channels":["values"],"deph":1}}`:        `"id":6,"error":"invalid_argument","message":"deph is not a param of subscription.subscribe. Did you mean depth?"`,
 		`{"id":6,"method":"subscription.subscribe","params":{"channels":["values"],"namespace":[]}}`:  `Did you mean namespaces?"`,
 		`{"id":6,"method":"subscription.unsubscribe"}`:                                                `"id":6,"error":"invalid_argument"`,
 		`{"id":6,"method":"foo"}`: `"id":6,"error":"unknown_command"`,
