@@ -228,7 +228,7 @@ func checkRefusal(t *testing.T, f *fake, base string, b badInput) {
 		t.Errorf("%s: %d %s, want %d %q", b.name, res.StatusCode, body, b.status, b.says)
 	}
 	if strings.HasSuffix(*e.Message, "?.") || strings.HasSuffix(*e.Message, "..") {
-		t.Errorf("%s: the message ends twice: %s", b.name, *e.Message)
+		t.Errorf("%s: the message ends with two full stops: %s", b.name, *e.Message)
 	}
 	if len(f.written) > 0 {
 		t.Errorf("%s: something was written: %v", b.name, f.written)
@@ -274,7 +274,7 @@ func TestContentTypes(t *testing.T) {
 	}
 }
 
-// Python sends null for missing values. Extra keys come from clients of all kinds.
+// Python clients send null for missing values. All kinds of clients send extra keys.
 func TestNullsAndExtraKeys(t *testing.T) {
 	t.Parallel()
 	var nulls []string

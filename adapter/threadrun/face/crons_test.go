@@ -69,7 +69,7 @@ func TestCronIsReadWhole(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	srv := f.serve(t)
-	// This is the SDKs' request, with nulls as Python writes them.
+	// This is the request of the SDKs, with nulls as Python writes them.
 	body := `{"schedule":"0 8 * * 1-5","timezone":"Europe/Berlin","end_time":"2030-01-31T08:00:00+01:00","enabled":false,"assistant_id":"graph",
  "input":{"messages":[]},"config":{"tags":["x"]},"context":{"a":1},"metadata":{"m":1},"webhook":"https://h.example/","multitask_strategy":"enqueue",
  "interrupt_before":["n"],"interrupt_after":"*","stream_mode":"values","on_run_completed":"keep","durability":null,"stream_resumable":null}`
@@ -91,7 +91,7 @@ func TestCronIsReadWhole(t *testing.T) {
 	}
 }
 
-func TestCronIsPatchedOverWhatItWas(t *testing.T) {
+func TestCronIsPatched(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	srv := f.serve(t)

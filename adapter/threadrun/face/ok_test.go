@@ -12,7 +12,7 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// /ok names the unavailable service, and contains nothing that is only for the log.
+// /ok names the unavailable service and contains no details that are only for the log.
 func TestOKNamesWhatIsAway(t *testing.T) {
 	t.Parallel()
 	away := mapping.Errorf(mapping.Unavailable, "database_away", "The database does not answer.")

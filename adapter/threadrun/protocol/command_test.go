@@ -67,9 +67,10 @@ func TestRunsThatCommandsStart(t *testing.T) {
 	}
 }
 
-// SDKs regenerate an answer with a run without an input from the beginning of its turn. A task/step agent's input made
-// a checkpoint after that one, at which the run begins. The newest input there is that of the branch on the page.
-func TestARunWithoutAnInputTakesATurnAgain(t *testing.T) {
+// To regenerate an answer, SDKs start a run without an input from the beginning of the turn. For a task/step agent, the
+// run begins at the following checkpoint, which contains the input. If several inputs follow, the newest one belongs to
+// the branch on the page.
+func TestARunWithoutAnInputRepeatsTheTurn(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ agent, from, want string }{
 		{"legacy", uuid(301), uuid(304)},
@@ -149,8 +150,8 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// TestAnswersByTheirIds checks that an id in either spelling names a question, and that an answer with an id that is
-// not open is refused completely.
+// TestAnswersByTheirIds checks that answers may give the id in either spelling. If one id is not open, the whole
+// command is refused.
 func TestAnswersByTheirIds(t *testing.T) {
 	t.Parallel()
 	const digits, dashed = "b93f4bd644d25c28ac2a1bfa61d8dbfa", "b93f4bd6-44d2-5c28-ac2a-1bfa61d8dbfa"
@@ -172,8 +173,8 @@ func TestAnswersByTheirIds(t *testing.T) {
 	}
 }
 
-// TestAListOfCheckpointsHasAnEnd checks the maximum length of a list.
-func TestAListOfCheckpointsHasAnEnd(t *testing.T) {
+// TestListsOfCheckpointsAreLimited checks the maximum length of a list.
+func TestListsOfCheckpointsAreLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started())
 	w.history = slices.Repeat([]adapter.ThreadState{{Checkpoint: "c1", CreatedAt: at}}, mostCheckpoints+1)
@@ -196,7 +197,7 @@ func TestInjectIsRefusedAtAQuestion(t *testing.T) {
 	}
 }
 
-// If a thread does not exist, run.start creates it, and other commands report that it has no run.
+// run.start creates a missing thread. Other commands report that it has no run.
 func TestCommandsForAThreadThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	for command, want := range map[string]string{
@@ -215,7 +216,7 @@ func TestCommandsForAThreadThatIsNotThere(t *testing.T) {
 	}
 }
 
-// Anything that is not a command is refused. Failures of the bridge are errors of the request.
+// Malformed commands are refused. Failures of the bridge are errors of the request, not replies.
 func TestCommandsThatAreNotAnswered(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{``, `[]`, `{nope`, `{}`, `{"id":1}`, `{"id":-1,"method":"a"}`, `{"id":1.5,"method":"a"}`, `{"id":"1","method":"a"}`,
@@ -228,7 +229,7 @@ func TestCommandsThatAreNotAnswered(t *testing.T) {
 	w := newWorld()
 	w.broken = errors.New("the disk is on fire")
 	if _, err := w.server().Command(t.Context(), uuid(1), nil, raw(`{"id":1,"method":"state.get"}`)); err == nil {
-		t.Error("a broken database is a reply")
+		t.Error("a broken database was reported in a reply")
 	}
 	w = newWorld()
 	w.startErr = mapping.Errorf(mapping.Limited, mapping.CodeQueueFull, "The queue is full.")
@@ -265,7 +266,7 @@ func TestErrorCodes(t *testing.T) {
 	}
 }
 
-// Any command is answered with JSON or refused.
+// FuzzCommand checks that any command is answered with JSON or refused.
 func FuzzCommand(f *testing.F) {
 	for _, seed := range []string{
 		`{"id":1,"method":"run.start","params":{"assistant_id":"a","input":{"messages":[{"content":"x"}]}}}`,
