@@ -138,7 +138,7 @@ test("a page whose key is taken no more says so, and comes back with it", async 
   await watched("/inspect", async (page) => {
     refuses = 401;
     proxy.closeAllConnections();
-    await page.getByText("The bridge does not take your key; trying again.").waitFor();
+    await page.getByText("The bridge does not accept your key; trying again.").waitFor();
     refuses = undefined;
     await page.getByText("Live.").waitFor();
   });
@@ -154,7 +154,7 @@ test("a run that is deleted while its stream is down is gone", async () => {
     release();
     assert.equal((await deleted).status, 204);
     refuses = undefined;
-    await page.getByText("This is not there any more.").waitFor();
+    await page.getByText("This no longer exists.").waitFor();
   });
 });
 

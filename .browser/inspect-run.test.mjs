@@ -369,7 +369,7 @@ test("a run at work grows before the eye, stands still while it is paused, and i
     await until(async () => (await json(`/inspect/runs/${id}`)).rows.filter((r) => r.kind === "update").length === 2);
     await p.waitForTimeout(2_500); // two looks of the stream of changes
     assert.equal(await updates.count(), 1);
-    await p.getByRole("button", { name: "Go on with updates" }).press("Enter");
+    await p.getByRole("button", { name: "Resume updates" }).press("Enter");
     await updates.nth(1).waitFor();
     await until(() => release);
     go();
@@ -403,6 +403,6 @@ test("a run that is deleted while it is watched is said to be gone", async () =>
     release();
     release = undefined;
     await fetch(`${bridge}/threads/${thread}`, { method: "DELETE" });
-    await p.getByText("This is not there any more.").waitFor();
+    await p.getByText("This no longer exists.").waitFor();
   }, /status of 404/); // where the page asks what came before it is told that the run is gone
 });

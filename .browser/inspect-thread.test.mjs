@@ -75,9 +75,9 @@ for (const javaScriptEnabled of [true, false]) {
 
   test(`a thread is gone on from a checkpoint, ${how}`, () => shown(`/inspect/threads/${plain}/checkpoints/${checkpoint}`, { javaScriptEnabled }, async (page) => {
     await page.getByLabel("Say", { exact: true }).fill(`A wall, ${how}`);
-    await page.getByRole("button", { name: "Go on …" }).press("Enter");
-    await page.getByRole("heading", { level: 1, name: "Go on from here?" }).waitFor();
-    await page.getByRole("button", { name: "Go on from here" }).press("Enter");
+    await page.getByRole("button", { name: "Continue …" }).press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Continue from here?" }).waitFor();
+    await page.getByRole("button", { name: "Continue from here" }).press("Enter");
     await page.waitForURL(`${bridge}/inspect/threads/${plain}`);
     if (!javaScriptEnabled) await ended(plain).then(() => page.reload());
     await page.locator(".turn").getByText(`A wall, ${how}`).first().waitFor();

@@ -77,7 +77,7 @@ test("a run that is made is listed at once, and stays out while the page is paus
   const button = page.getByRole("button", { name: "Pause updates" });
   await button.focus();
   await page.keyboard.press("Enter");
-  await page.getByText("Paused: the page stands still.").waitFor();
+  await page.getByText("Paused.").waitFor();
   const heard = page.evaluate((url) => new Promise((told) => { // what this page hears of in the same time
     let times = 0;
     const source = new EventSource(url);
@@ -86,7 +86,7 @@ test("a run that is made is listed at once, and stays out while the page is paus
   const second = await say("paused");
   await heard;
   assert.equal(await page.getByRole("link", { name: second }).count(), 0);
-  await page.getByRole("button", { name: "Go on with updates" }).click();
+  await page.getByRole("button", { name: "Resume updates" }).click();
   await page.getByRole("link", { name: second }).waitFor();
 }));
 
@@ -107,7 +107,7 @@ for (const javaScriptEnabled of [true, false]) {
 test("why runs wait has the room that is left", () => shown("/inspect", { viewport: { width: 1920, height: 800 } }, async (page) => {
   await page.locator(".virtual").waitFor();
   const widths = await page.locator("thead th").evaluateAll((cells) => cells.map((c) => [c.textContent, c.offsetWidth]));
-  assert.equal(widths.toSorted((a, b) => b[1] - a[1])[0][0], "Waits for, or failed by", JSON.stringify(widths));
+  assert.equal(widths.toSorted((a, b) => b[1] - a[1])[0][0], "Waiting for, or error", JSON.stringify(widths));
 }));
 
 test("a filter is used without scripts", () => shown("/inspect", { javaScriptEnabled: false }, async (page) => {

@@ -2,7 +2,7 @@ package mapping
 
 import "testing"
 
-func TestReasonsInListsBeginWithWhatDiffers(t *testing.T) {
+func TestWithoutAgent(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]string{
 		`The agent "legacy" at 127.0.0.1:8000 cannot be reached: nothing is listening there.`: "Cannot be reached: nothing is listening there.",

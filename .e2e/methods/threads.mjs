@@ -186,3 +186,17 @@ export async function joinStream(ctx) {
   assert.deepEqual(states[1].data.state.values, values);
   await refuses(collect(threads.joinStream(nobody)), 404, "thread_not_found");
 }
+
+export async function stream(ctx) {
+  const thread = ctx.sdk.threads.stream({ assistantId: ctx.agent });
+  try {
+    await thread.run.start({ input: ctx.says("hello") });
+    const { messages } = await thread.output;
+    assert.equal(messages.length, ctx.messages);
+    assert.match(messages.at(-1).content, ctx.last);
+    const { values } = await ctx.sdk.threads.getState(thread.threadId);
+    assert.deepEqual(messages.map((m) => [m.id, m.content]), values.messages.map((m) => [m.id, m.content]));
+  } finally {
+    await thread.close();
+  }
+}

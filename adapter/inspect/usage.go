@@ -21,11 +21,11 @@ type usage struct {
 const (
 	usageKept   = 4096 // runs
 	usageEvents = 2000 // that are read of one run
-	// usageBudget bounds the time that one list spends on usage. The next request finds the rest.
+	// usageBudget is the maximum time that one list spends on usage. The next request finds the rest.
 	usageBudget = 150 * time.Millisecond
 )
 
-// usageCache holds the usage of ended runs, which no longer changes. nil stands for an unknown usage. Safe for
+// usageCache holds the usage of ended runs, which no longer changes. nil means that the usage is unknown. Safe for
 // concurrent use.
 type usageCache = *lru.Cache[string, *usage]
 
@@ -37,7 +37,7 @@ func newUsageCache() usageCache {
 	return c
 }
 
-// fillUsage adds the usage of ended runs, as far as it is found within usageBudget.
+// fillUsage adds the usage of ended runs, as far as it can be found within usageBudget.
 func (s *server) fillUsage(ctx context.Context, rows []runRow) {
 	ctx, stop := context.WithTimeout(ctx, usageBudget)
 	defer stop()
@@ -53,7 +53,7 @@ func (s *server) fillUsage(ctx context.Context, rows []runRow) {
 	}
 }
 
-// readUsage sums up the usage in the messages of a run. ok is false if ctx ended first.
+// readUsage adds up the usage in the messages of a run. ok is false if ctx ended first.
 func (s *server) readUsage(ctx context.Context, runID string) (found *usage, ok bool) {
 	count, sum := 0, tally{}
 	for entry, err := range s.Service.RunEvents(ctx, adapter.RunRef{RunID: runID}, fromStart, nil) {
@@ -68,7 +68,8 @@ func (s *server) readUsage(ctx context.Context, runID string) (found *usage, ok 
 	return sum.total(), ctx.Err() == nil
 }
 
-// tally is the usage of each message of a run: the sum of its pieces, or the number in the whole message at the end.
+// tally holds the usage of each message of a run: the sum over its pieces, or the number in the whole message at the
+// end.
 type tally map[string]*messageUsage
 
 type messageUsage struct {
@@ -128,7 +129,8 @@ func (t tally) piece(m usageMessage) {
 	s.pieces.Output += m.Usage.Output
 }
 
-// message adds a whole message, which replaces its pieces. Messages without ids may be different ones and are added up.
+// message adds a whole message, which replaces its pieces. Messages without ids are added up, because they may be
+// different ones.
 func (t tally) message(m usageMessage) {
 	if m.ID == "" {
 		t.piece(m)

@@ -58,7 +58,7 @@ func TestDoctor(t *testing.T) {
 		holds(t, out,
 			"graph at "+graph+"\n  reachable   yes, a call takes ", "  dialect     threadrun (found out)\n  profile     ",
 			"legacy at "+legacy+"\n  reachable   yes, a call takes ", "  dialect     taskstep (found out)\n  profile     tasks below /ap/v1/agent\n  stepping    lockstep\n",
-			"in the manner of js")
+			"like js")
 		counts := regexp.MustCompile(`(?m)^  fields of (taskstep|threadrun) requests: \d+ exact, \d+ approximated, \d+ dropped \(--losses lists them\)$`)
 		if n := len(counts.FindAllString(out, -1)); n != 6 || strings.Count(out, "\n") > 25 {
 			t.Errorf("%d lines with counts: %s", n, out)

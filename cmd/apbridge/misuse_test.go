@@ -34,7 +34,7 @@ func TestMisuse(t *testing.T) {
 		"serve -c NO.yaml":      {2, []string{"NO.yaml: cannot be read: no such file", "apbridge init --config NO.yaml"}},
 		"validate -c " + folder: {2, []string{folder + ": cannot be read: is a directory"}},
 		"validate -c " + odd: {2, []string{`odd.yaml:1: lisen: there is no such key; did you mean "listen"?`,
-			`odd.yaml:2: agents.a.concurrency: wants a whole number, not "many"`}},
+			`odd.yaml:2: agents.a.concurrency: must be a whole number, not "many"`}},
 	} {
 		t.Run(strings.Fields(line)[0], func(t *testing.T) {
 			t.Parallel()

@@ -78,7 +78,7 @@ func TestCommandLines(t *testing.T) {
 		{"completion for an unknown shell", nil, []string{"completion", "nosh"}, 2, "", `unknown command "nosh". Did you mean`},
 		{"unknown command", nil, []string{"sing"}, 2, "", `unknown command "sing". There are`},
 		{"unknown flag", nil, []string{"serve", "--lisen", "x"}, 2, "", "unknown flag: --lisen"},
-		{"valid", nil, []string{"validate", "--config", good}, 0, "The configuration is fine: 1 agent(s), listening on 127.0.0.1:8080.", "agents.a.headers.X-Key: holds a secret in plain"},
+		{"valid", nil, []string{"validate", "--config", good}, 0, "The configuration is fine: 1 agent(s), listening on 127.0.0.1:8080.", "agents.a.headers.X-Key: contains a secret in plain"},
 		{"valid, named by the environment", []string{"APBRIDGE_CONFIG=" + good}, []string{"validate"}, 0, "is fine", "in plain"},
 		{"invalid", nil, []string{"validate", "--config", bad}, 2, "", "the configuration cannot be used:\n  " + bad + ":1: listen: 0.0.0.0:80 can be reached"},
 		{"serving what is invalid", nil, []string{"serve", "--config", bad}, 2, "", bad + `:2: agents.a.dialect: cannot be "soap"; choose one of auto, taskstep, threadrun`},

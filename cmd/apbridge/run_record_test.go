@@ -66,9 +66,9 @@ func TestRecordRefuses(t *testing.T) {
 		{[]string{"run", "http://127.0.0.1:1", "x", "--record", filepath.Join(folder, "no", "file")}, "the folder " + filepath.Join(folder, "no") + " does not exist; make it, or name another file"},
 		{[]string{"run", "replay:" + foreign, "x", "--record", filepath.Join(folder, "r")}, "flag --record: the agent is a recording already"},
 		{[]string{"run", "replay:" + filepath.Join(folder, "none"), "x"}, "the URL replay:" + filepath.Join(folder, "none") + ": the recording " + filepath.Join(folder, "none") + " cannot be read: no such file or directory"},
-		{[]string{"run", "replay:" + folder, "x"}, "is no ordinary file"},
+		{[]string{"run", "replay:" + folder, "x"}, "is not a regular file"},
 		{[]string{"run", "http://127.0.0.1:1", "x", "--record", foreign}, "flag --record: " + foreign + " is there already; name another file, or write over it with --force"},
-		{[]string{"run", "replay:" + foreign, "x"}, "the URL replay:" + foreign + ": " + foreign + ": is no recording of apbridge"},
+		{[]string{"run", "replay:" + foreign, "x"}, "the URL replay:" + foreign + ": " + foreign + ": is not a recording of apbridge"},
 		{[]string{"run", "replay:" + broken, "x"}, "the URL replay:" + broken + ": " + broken + ": line 3: "},
 		{[]string{"run", "replay:", "x"}, "names no recording; write replay:FILE"},
 	} {

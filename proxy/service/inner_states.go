@@ -162,12 +162,17 @@ func (s *Service) copiesOf(ctx context.Context, t mapping.Thread) iter.Seq2[*age
 // if a query failed.
 func firstCopy[T any](ctx context.Context, s *Service, t mapping.Thread, ask func(*agentCopy) (T, bool, error)) (none T, err error) {
 	var failed error
+	away := map[string]bool{} // agents that did not answer; each request would wait for as long again
 	for c, err := range s.copiesOf(ctx, t) {
 		var got T
 		found := false
 		if err == nil {
+			if away[c.of.Agent] {
+				continue
+			}
 			c.of.Checkpoint = "" // that id belongs to the root graph
 			got, found, err = ask(c)
+			away[c.of.Agent] = mapping.Classify(err).Code == mapping.CodeUpstreamUnreachable
 		}
 		if found {
 			return got, nil

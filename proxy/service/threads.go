@@ -37,12 +37,16 @@ func (s *Service) CreateThread(ctx context.Context, n adapter.ThreadRequest) (ma
 	}
 	key := keyOfThread(ctx, n)
 	if len(n.Supersteps) > 0 {
-		// A repeated request must not make the agent create the states again.
+		// An agent does not create states for a repeated request or for a thread that exists.
 		if id, ok, err := s.store.Requests.Remembered(ctx, key); err != nil {
 			return t, err
 		} else if ok {
 			mapping.AddAuditObject(ctx, "thread", id)
 			return s.GetThread(ctx, id)
+		}
+		if t, ok, err := s.existingThread(ctx, n); err != nil || ok {
+			mapping.AddAuditObject(ctx, "thread", n.ID)
+			return t, err
 		}
 	}
 	made, err := s.updater.Supersteps(ctx, t, agent, n.Supersteps)
@@ -63,6 +67,22 @@ func (s *Service) CreateThread(ctx context.Context, n adapter.ThreadRequest) (ma
 		return t, err
 	}
 	return s.WithValues(ctx, t)
+}
+
+// existingThread returns the thread that a request names, if the caller can see it, or the error that creating it would
+// return.
+func (s *Service) existingThread(ctx context.Context, n adapter.ThreadRequest) (mapping.Thread, bool, error) {
+	if n.ID == "" {
+		return mapping.Thread{}, false, nil
+	}
+	t, err := s.GetThread(ctx, n.ID)
+	if notFound(err) {
+		return mapping.Thread{}, false, nil
+	}
+	if err == nil && !n.OrGet {
+		err = store.ThreadExists(n.ID)
+	}
+	return t, err == nil, err
 }
 
 // agentNamedBy returns the configured agent named in the metadata of a new thread, or "".

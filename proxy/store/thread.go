@@ -57,9 +57,7 @@ func (s *Threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreatio
 		if n.OrGet {
 			return row.Thread, true, nil
 		}
-		e := mapping.Errorf(mapping.Conflict, CodeThreadThere, "There is a thread %q already. Use another id.", n.Thread.ID)
-		e.Detail = mapping.Existing{ID: n.Thread.ID}
-		return mapping.Thread{}, true, e
+		return mapping.Thread{}, true, ThreadExists(n.Thread.ID)
 	}
 	if n.Task != nil {
 		if _, _, err := insertTask(t, p, row.key, n.Thread.ID, *n.Task); err != nil {
@@ -80,6 +78,13 @@ func (s *Threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreatio
 	}
 	_, err = artifact.Publish(s.base.Quotas, t, row.key, artifact.ByUpdate, artifact.Changes{Files: n.Files})
 	return row.Thread, false, err
+}
+
+// ThreadExists returns the error for the id of a thread that exists and is visible to the caller.
+func ThreadExists(id string) error {
+	e := mapping.Errorf(mapping.Conflict, CodeThreadThere, "There is a thread %q already. Use another id.", id)
+	e.Detail = mapping.Existing{ID: id}
+	return e
 }
 
 // earlierThread returns the thread that an earlier request with the same key created.

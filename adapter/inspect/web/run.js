@@ -1,6 +1,6 @@
 import { element, live, load, pausable, seconds, shown } from "./live.js";
 
-// The axis of a run grows while its last page is looked at. Beyond so many lines the oldest make room.
+// The axis of a run grows while its last page is shown. Beyond a maximum number of rows, the oldest are removed.
 const most = 2000;
 
 const region = document.querySelector("[data-run]");

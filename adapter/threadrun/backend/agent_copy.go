@@ -13,6 +13,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // This file reads the parts of a thread that only the agent has (adapter.CopyReader).
@@ -103,6 +104,10 @@ func isAt(state json.RawMessage, at adapter.Fork) bool {
 
 func isEmpty(state json.RawMessage) bool { return rawjson.IsNull(rawjson.Get(state, "created_at")) }
 
+// mostOfAStep limits the checkpoints that are read to find one by its step. Forks of a thread and updates count the same
+// steps.
+const mostOfAStep = 10
+
 // checkpointAt returns the agent's id of a checkpoint. A retried run may have several checkpoints for one step. In that
 // case the right one is unknown, and the checkpoint counts as lost.
 func (b *backend) checkpointAt(ctx context.Context, c adapter.Copy, at adapter.Fork) (string, error) {
@@ -110,12 +115,15 @@ func (b *backend) checkpointAt(ctx context.Context, c adapter.Copy, at adapter.F
 		return at.Checkpoint, nil
 	}
 	step := strconv.Itoa(at.Step)
-	list, err := b.states(ctx, c, statesAsk{Limit: 3, Metadata: json.RawMessage(`{"run_id":` + string(quoted(at.Run)) + `,"step":` + step + `}`)})
+	list, err := b.states(ctx, c, statesAsk{Limit: mostOfAStep, Metadata: json.RawMessage(`{"run_id":` + string(quoted(at.Run)) + `,"step":` + step + `}`)})
 	if err == nil && len(list) == 0 {
-		list, err = b.states(ctx, c, statesAsk{Limit: 3, Metadata: json.RawMessage(`{"step":` + step + `}`)})
+		list, err = b.states(ctx, c, statesAsk{Limit: mostOfAStep, Metadata: json.RawMessage(`{"step":` + step + `}`)})
 	}
 	if err != nil {
 		return "", err
+	}
+	if len(list) == mostOfAStep { // there may be more
+		return "", b.lostCheckpoint()
 	}
 	id := ""
 	for _, st := range list {
@@ -325,7 +333,8 @@ func (o copyOf) tasks(raw json.RawMessage) json.RawMessage {
 }
 
 // metadata replaces the run id with the one that the bridge wrote into the run's metadata, and removes the bridge's
-// members.
+// members. A server also writes the run's configurable into it, whose credentials belong to the client that started the
+// run.
 func (o copyOf) metadata(raw json.RawMessage) json.RawMessage {
 	members, ok := membersOf(raw)
 	if !ok {
@@ -344,7 +353,7 @@ func (o copyOf) metadata(raw json.RawMessage) json.RawMessage {
 			members[i].Value = o.id(m)
 		}
 	}
-	return objectOf(without(members, runKey, threadKey, firstKey))
+	return rule.WithoutCredentials(objectOf(without(members, runKey, threadKey, firstKey)))
 }
 
 func (o copyOf) point(raw json.RawMessage) json.RawMessage {

@@ -137,6 +137,22 @@ func TestStatesOfInnerGraphs(t *testing.T) {
 	same("changed", []string{strings.Trim(inside(t, made, "checkpoint_id"), `"`)}, ids(st), err)
 }
 
+// TestStatesOfInnerGraphsHaveNoCredentials checks that readers of a thread do not get the credentials of its runs, which
+// a server writes into the metadata of every checkpoint. The place stays.
+func TestStatesOfInnerGraphsHaveNoCredentials(t *testing.T) {
+	t.Parallel()
+	_, b, c, _ := readingCopy(t)
+	const metadata = `{"source":"loop","step":1,"checkpoint_ns":"a:1","api_key":"k","password":"p","colour":"red"}`
+	const want = `{"source":"loop","step":1,"checkpoint_ns":"a:1","colour":"red"}`
+	o := b.copyOf(within(t), c)
+	st := o.state(json.RawMessage(`{"metadata":` + metadata + `,"tasks":[{"id":"t","state":{"metadata":` + metadata + `}}]}`))
+	for _, got := range []string{inside(t, st, "metadata"), inside(t, st, "tasks", 0, "state", "metadata")} {
+		if got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 // TestTasksOfAHistory checks that tasks of a history identify their checkpoints.
 func TestTasksOfAHistory(t *testing.T) {
 	t.Parallel()

@@ -140,7 +140,7 @@ func TestErrorFrames(t *testing.T) {
 		{`"it broke"`, mapping.CodeUpstreamError, "", "it broke"},
 		{`"Run not found"`, mapping.CodeUpstreamLost, "", ""},
 		{`{"error":"E","message":"key ` + adaptertest.Canary + `"}`, mapping.CodeUpstreamError, "E", "key [hidden]"},
-		{`{"error":"GraphRecursionError","message":"limit"}`, mapping.CodeStepLimit, "GraphRecursionError", "limit 20 steps are the most that the bridge allows where agents.agent.max_steps is not set."},
+		{`{"error":"GraphRecursionError","message":"limit"}`, mapping.CodeStepLimit, "GraphRecursionError", "limit 20 steps are the most that the bridge allows if agents.agent.max_steps is not set."},
 		{`[1]`, mapping.CodeBadUpstream, "", ""},
 	} {
 		e := mapping.Classify(framesIn(t, sse.Event{Name: "error", Data: []byte(c.data)}).Err)

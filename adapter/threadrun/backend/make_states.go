@@ -9,6 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"go.uber.org/zap"
 )
 
 // mostStates is the longest history that servers return in one response.
@@ -30,7 +31,9 @@ func (b *backend) MakeStates(ctx context.Context, c adapter.Copy, list []adapter
 	c.Link = mapping.Link{Agent: c.Agent, Remote: body.ID}
 	states, err := b.makeStates(ctx, c, body)
 	if err != nil {
-		_ = b.Forget(context.WithoutCancel(ctx), c.Link) // some servers create the thread before they read its states
+		if left := b.Forget(context.WithoutCancel(ctx), c.Link); left != nil { // some servers create the thread before they read its states
+			b.http.log.Info("agent's copy of no thread could not be deleted", zap.Error(left), zap.String("agent", b.up.Name))
+		}
 		return mapping.Link{}, nil, err
 	}
 	c.Link.RemoteCheckpoint = states[len(states)-1].Checkpoint

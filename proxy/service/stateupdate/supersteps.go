@@ -34,7 +34,10 @@ func (x *Updater) Supersteps(ctx context.Context, t mapping.Thread, agent string
 	link, states, refused := x.makeStates(ctx, t.ID, agent, list)
 	switch {
 	case len(states) > 0:
-		return x.agentStates(t.ID, link, states)
+		if made, err = x.agentStates(t.ID, link, states); err != nil {
+			x.Engine.DiscardUpstreamThread(ctx, link)
+		}
+		return made, err
 	case refused != nil && (jumps(list) || !cannotUpdate(refused)):
 		return made, refused
 	case jumps(list):
@@ -44,10 +47,11 @@ func (x *Updater) Supersteps(ctx context.Context, t mapping.Thread, agent string
 	return x.reduced(t.ID, agent, list)
 }
 
-// makeStates lets the agent create the states of a thread. It returns none if the agent is not a graph that can do so.
+// makeStates lets the agent create the states of a thread. It returns none if the agent is not a graph that can do so, or
+// if the principal may not use it: the name comes from the thread's metadata, which a client may change at any time.
 func (x *Updater) makeStates(ctx context.Context, threadID, name string, list []adapter.Superstep) (none mapping.Link, _ []adapter.State, _ error) {
 	agent, ok := x.Engine.Agent(name)
-	if !ok {
+	if !ok || !mapping.PrincipalOf(ctx).May(name) {
 		return none, nil, nil
 	}
 	b, _, err := agent.Backend(ctx)

@@ -52,7 +52,7 @@ func Examine(ctx context.Context, name string, cfg *config.Config) Finding {
 	f := examineAt(limited, name, c, cfg)
 	if limited.Err() != nil && ctx.Err() == nil && errors.Is(f.Err, context.DeadlineExceeded) { // whose text is about runs, or empty
 		f.Err = mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamUnreachable,
-			"The agent %q at %s gave no answer within %s. See what it is busy with, and that this is its own port.", name, c.URL, patienceFor(c))
+			"The agent %q at %s gave no answer within %s. Check whether it is busy, and whether this is its port.", name, c.URL, patienceFor(c))
 	}
 	return f
 }

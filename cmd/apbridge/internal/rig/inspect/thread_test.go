@@ -30,7 +30,7 @@ var hidden = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"
 // asksFirst returns the form of the confirmation page.
 func asksFirst(t *testing.T, b *rig.Bridge, path string, in url.Values, headers ...string) url.Values {
 	t.Helper()
-	page := filled(t, b, path, in, headers...).Want(t, 200, "Do not")
+	page := filled(t, b, path, in, headers...).Want(t, 200, ">Back</a>")
 	out := url.Values{}
 	for _, m := range hidden.FindAllStringSubmatch(page.String(), -1) {
 		out.Set(m[1], unescaped.Replace(m[2]))
@@ -471,7 +471,7 @@ auth: {keys: [{id: ann, key: 0123456789abcdef0123456789abcdef}, {id: bob, key: 1
 			if rig.Says(shown, "common") == withheld {
 				t.Errorf("%s for %s: the calls are shown: %v", agent, user, withheld)
 			}
-			if withheld != rig.Says(shown, "namespaces of the key") {
+			if withheld != rig.Says(shown, "of the key's namespaces") {
 				t.Errorf("%s for %s: it is not said why a body is missing, or is said of one that is there", agent, user)
 			}
 		}
