@@ -22,10 +22,10 @@ func TestCommandsNameTheURLThatTheyWereGiven(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"run", away, "hi"}, 1, "The agent at 127.0.0.1:1 cannot be reached: no program listens there"},
-		{[]string{"doctor", away}, 1, "  cannot be used: The agent at 127.0.0.1:1 cannot be reached: no program listens there"},
+		{[]string{"run", away, "hi"}, 1, "The agent at 127.0.0.1:1 cannot be reached: nothing is listening there"},
+		{[]string{"doctor", away}, 1, "  cannot be used: The agent at 127.0.0.1:1 cannot be reached: nothing is listening there"},
 		{[]string{"doctor", away, page.URL}, 1, "apbridge: cannot be used: " + away + ", " + page.URL},
-		{[]string{"conformance", away}, 2, "The agent at 127.0.0.1:1 cannot be reached: no program listens there"},
+		{[]string{"conformance", away}, 2, "The agent at 127.0.0.1:1 cannot be reached: nothing is listening there"},
 		{[]string{"run", page.URL, "hi"}, 1, "A server answers at " + page.URL + ", but it speaks none of the dialects this bridge knows. Check the URL, or name its dialect in a configuration"},
 		{[]string{"doctor", page.URL}, 1, "Check the URL, or name its dialect in a configuration"},
 		{[]string{"conformance", page.URL}, 2, "Check the URL, or name its dialect in a configuration"},

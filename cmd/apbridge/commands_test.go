@@ -79,7 +79,7 @@ func TestDoctor(t *testing.T) {
 		}
 		holds(t, errs, "apbridge: cannot be used as configured: away, forced, page")
 		holds(t, out, "away at http://127.0.0.1:1\n  cannot be used: ", "page at "+page+"\n  cannot be used: ", "forced at "+page+"\n  cannot be used: A server answers", "legacy at "+legacy+"\n  reachable   yes",
-			"away", "no program listens there (connection refused)", "  GET "+page+" answers 404 with \"text/plain\".\n")
+			"away", "nothing is listening there (connection refused)", "  GET "+page+" answers 404 with \"text/plain\".\n")
 	})
 	t.Run("URLs", func(t *testing.T) {
 		t.Parallel()

@@ -138,7 +138,7 @@ func TestConformanceRefuses(t *testing.T) {
 		"two URLs":          {[]string{legacy, legacy}, "arguments given: 2"},
 		"no such URL":       {[]string{"agent"}, `"agent" is not the URL of a server`},
 		"a key in the URL":  {[]string{"http://me:secret@127.0.0.1:1"}, "pass a key with --key"},
-		"unreachable":       {[]string{"http://127.0.0.1:1"}, "no program listens there (connection refused)"},
+		"unreachable":       {[]string{"http://127.0.0.1:1"}, "nothing is listening there (connection refused)"},
 		"a page":            {[]string{page}, `answers 200 with a page titled "A dashboard"`},
 		"a key is wanted":   {[]string{locked}, "requires a key; pass it with --key"},
 		"dialect":           {[]string{legacy, "--dialect", "v3"}, `flag --dialect: "v3" is not one of v1, topics, agentprotocol, langgraph, streaming`},

@@ -69,7 +69,7 @@ func TestOutcomesAreThoseOfAllCalls(t *testing.T) {
 	}{
 		"/": {"ok", 200, ""}, "/gone": {"refused", 404, ""}, "/elsewhere": {"refused", 303, ""}, "/failed": {"error", 500, ""},
 		"/cut": {"broken", 502, "broke off"}, "/half": {"broken", 200, "half"}, "/hangs": {"timeout", 504, "step_timeout"},
-		"/switches": {"refused", 502, "broke off"}, "/away": {"unreachable", 502, "no program listens there"},
+		"/switches": {"refused", 502, "broke off"}, "/away": {"unreachable", 502, "nothing is listening there"},
 	} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()

@@ -366,9 +366,9 @@ func TestRunTimeoutOfAStepAgent(t *testing.T) {
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	for fault, want := range map[adaptertest.Fault]string{
-		adaptertest.HTML500:      "answered 500: an HTML page, perhaps not of the agent: Oh no it broke near [hidden]",
+		adaptertest.HTML500:      "answered 500: an HTML page, perhaps not from the agent: Oh no it broke near [hidden]",
 		adaptertest.Unauthorized: "answered 401: it does not accept the bridge's credentials. Check the headers of the agent in the configuration.",
-		adaptertest.Overloaded:   "answered 429: it is overloaded: slow down (it asks to wait: 7). Try again later or lower its concurrency.",
+		adaptertest.Overloaded:   "answered 429: it is overloaded: slow down (Retry-After: 7). Try again later or lower its concurrency.",
 		adaptertest.Redirect:     "answered 302: redirects are not followed. Configure the final url.",
 		adaptertest.BadJSON:      "gave an answer to POST steps that cannot be used: the answer is not JSON.",
 		adaptertest.WrongType:    "gave an answer to POST steps that cannot be used: step_id is neither a string nor a number.",

@@ -96,7 +96,7 @@ func (s *server) openForm(w http.ResponseWriter, r *http.Request) (*body.Form, e
 		return nil, err
 	}
 	if q.Has(relativePath) {
-		f.Say(q[relativePath][0])
+		f.SetField(q[relativePath][0])
 	}
 	return f, nil
 }

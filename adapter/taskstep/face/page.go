@@ -95,7 +95,7 @@ func list[T any](s *server, w http.ResponseWriter, r *http.Request, name string,
 		return err
 	}
 	if r.Context().Err() == nil {
-		s.face.Log.Error("response cut off", zap.String("route", routeOf(r)), zap.Error(err))
+		s.face.Log.Error("response interrupted", zap.String("route", routeOf(r)), zap.Error(err))
 	}
 	panic(http.ErrAbortHandler)
 }

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// mostStates is the longest history that servers return in one answer.
+// mostStates is the longest history that servers return in one response.
 const mostStates = 1000
 
 // MakeStates implements adapter.StateMaker. It fails with not_supported for servers that ignore supersteps.
@@ -62,7 +62,7 @@ func (b *backend) makeStates(ctx context.Context, c adapter.Copy, body threadCre
 }
 
 func (b *backend) noSupersteps() error {
-	return mapping.Errorf(mapping.Upstream, mapping.CodeNotSupported, "Agent %q makes no threads of supersteps.", b.up.Name)
+	return mapping.Errorf(mapping.Upstream, mapping.CodeNotSupported, "Agent %q cannot create a thread from supersteps.", b.up.Name)
 }
 
 func superstepsWire(list []adapter.Superstep) []superstepWire {
@@ -71,7 +71,7 @@ func superstepsWire(list []adapter.Superstep) []superstepWire {
 		for _, u := range one.Updates {
 			up := superstepUpdate{Command: u.Command, AsNode: u.AsNode}
 			switch {
-			case up.Command != nil: // it has the values
+			case up.Command != nil: // the command contains the values
 			case len(u.Then) > 0:
 				up.Values = rawjson.Array(u.All()...)
 			default:

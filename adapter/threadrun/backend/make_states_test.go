@@ -16,8 +16,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// TestSuperstepsAreSentAsTheyCame checks that a command replaces its values and that a list of values remains one
-// update.
+// TestSuperstepsAreSentAsTheyCame checks that a command replaces values and that a list of values remains one update.
 func TestSuperstepsAreSentAsTheyCame(t *testing.T) {
 	t.Parallel()
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
@@ -31,8 +30,8 @@ func TestSuperstepsAreSentAsTheyCame(t *testing.T) {
 	}
 }
 
-// TestStatesThatTheGraphMakesKeepItsMetadata checks that the metadata of a state that was read has the bridge's ids, and
-// neither a place nor a run of the agent.
+// TestStatesThatTheGraphMakesKeepItsMetadata checks that the metadata of a state that was read has the bridge's ids
+// instead of the agent's.
 func TestStatesThatTheGraphMakesKeepItsMetadata(t *testing.T) {
 	t.Parallel()
 	o := copyOf{thread: pair{"up", "t"}, graph: pair{"theirs", "ours"}}
@@ -42,9 +41,9 @@ func TestStatesThatTheGraphMakesKeepItsMetadata(t *testing.T) {
 	}
 }
 
-// TestUpdateAtACheckpointThatIsNotClear checks that no update is sent if a run and a step identify no checkpoint, or
-// several.
-func TestUpdateAtACheckpointThatIsNotClear(t *testing.T) {
+// TestUpdateAtAnAmbiguousCheckpoint checks that no update is sent if a run and a step do not identify exactly one
+// checkpoint.
+func TestUpdateAtAnAmbiguousCheckpoint(t *testing.T) {
 	t.Parallel()
 	const one = `{"values":{},"next":[],"tasks":[],"created_at":"2026-11-28T17:45:26.129Z","metadata":{"run_id":"r","step":2},"checkpoint":{"checkpoint_id":"x"}}`
 	const other = `{"values":{},"next":[],"tasks":[],"created_at":"2026-11-28T17:45:27.129Z","metadata":{"run_id":"r","step":2},"checkpoint":{"checkpoint_id":"y"}}`
