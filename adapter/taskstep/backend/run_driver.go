@@ -16,7 +16,7 @@ import (
 const rereads = 2
 
 // runDriver is one call of Run: a state machine whose phases are in phase.go. A phase does its part of the work and
-// returns the next one. The parts of the work have their own types, which share the session. It must be used by a
+// returns the next one. The parts of the work have their own types, which share runState. It must be used by a
 // single goroutine.
 type runDriver struct {
 	*runState
