@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// maxTasksDelay is how long a page of a history waits for tasks from agents. After that it contains the logged ones.
+// maxTasksDelay is how long a page of a history waits for tasks from agents. After that it contains the logged tasks.
 const maxTasksDelay = 5 * time.Second
 
 // agentTasks reads the state tasks of a thread's checkpoints from its agents, for a history from newer to older
@@ -27,7 +27,7 @@ type agentTasks struct {
 type taskWalk struct {
 	copied *agentCopy
 	before *adapter.Fork
-	run    string // the agent's run whose checkpoints are read; "": all
+	run    string // the agent's run whose checkpoints are read; "" means all runs
 	over   bool   // there are no more, or the agent cannot list them
 	read   map[taskKey]json.RawMessage
 }
@@ -154,7 +154,8 @@ func (a *agentTasks) start(ctx context.Context, l mapping.Link) *adapter.Fork {
 	return &at.at
 }
 
-// find moves checkpoints from wanted to found, with their tasks. If some are missing, it reads further, at most twice.
+// find moves checkpoints from wanted to found, with their tasks. If some are missing, it reads further pages, at most
+// two.
 func (w *taskWalk) find(ctx context.Context, wanted *wantedTasks, found map[string]json.RawMessage) {
 	for reads := 0; ; reads++ {
 		wanted.keys = slices.DeleteFunc(wanted.keys, func(key taskKey) bool {
@@ -173,8 +174,8 @@ func (w *taskWalk) find(ctx context.Context, wanted *wantedTasks, found map[stri
 	}
 }
 
-// take returns the tasks of a checkpoint that was read. If the server names no runs, it takes the newest one of the step
-// that was not taken yet, because an older copy may have counted the same steps.
+// take returns the tasks of a checkpoint that was read. If the server names no runs, it takes the newest checkpoint of
+// that step that was not taken yet, because an older copy may have counted the same steps.
 func (w *taskWalk) take(key taskKey) (tasks json.RawMessage, ok bool) {
 	if tasks, ok = w.read[key]; ok || key.id != "" {
 		return tasks, ok
@@ -185,7 +186,7 @@ func (w *taskWalk) take(key taskKey) (tasks json.RawMessage, ok bool) {
 	return tasks, ok
 }
 
-// readOn reads the next checkpoints of the copy.
+// readOn reads the next page of checkpoints of the copy.
 func (w *taskWalk) readOn(ctx context.Context, limit int) {
 	list, err := w.copied.TaskHistory(ctx, w.copied.of, w.before, w.run, limit)
 	w.over = err != nil || len(list) < limit

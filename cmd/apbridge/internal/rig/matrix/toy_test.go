@@ -213,7 +213,7 @@ func TestHooksOfATask(t *testing.T) {
 	for range 2 {
 		b.Do("DELETE", hooks+"/gone", "").OK()
 	}
-	b.Do("POST", hooks, "x "+receiver.URL+" s never").Want(t, 422, "No task has the status")
+	b.Do("POST", hooks, "x "+receiver.URL+" s never").Want(t, 422, "There is no task status")
 	b.Do("POST", hooks, "x ftp://x s done").Want(t, 422, "webhook must be an http or https URL")
 	b.Do("POST", "/toys/agent/hooks/unknown", "x "+receiver.URL+" s done").Want(t, 404, "no task")
 	b.Do("POST", "/toy/say", "Friday", "Toy-Task", task).Want(t, 200, ".\n")
