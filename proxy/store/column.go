@@ -39,7 +39,7 @@ func encode(v any) ([]byte, error) { return rawjson.Encode(v) }
 // usualHead is the size in bytes that suffices for the heads of most events.
 const usualHead = 384
 
-// encodeHead returns a head as JSON, or nil for an empty one, such as a token's.
+// encodeHead returns a head as JSON, or nil for an empty head, such as that of a token.
 func encodeHead(h *mapping.Head) ([]byte, error) {
 	b, err := h.AppendJSON(make([]byte, 0, usualHead))
 	if len(b) == 2 {
@@ -72,8 +72,8 @@ func decode(b []byte, v any) error {
 	return json.Unmarshal(b, v)
 }
 
-// fillKeys returns base with the keys of extra that it lacks. The bytes of base are unchanged. A key that extra has
-// twice is added twice, so that its later value counts, as in the rest of the code.
+// fillKeys returns base with the keys of extra that it lacks. The bytes of base are unchanged. A key that occurs twice
+// in extra is added twice, so that its later value counts, as in the rest of the code.
 func fillKeys(base, extra json.RawMessage) (json.RawMessage, error) {
 	if len(extra) == 0 {
 		return objectOrEmpty(base), nil

@@ -2,7 +2,7 @@ package store
 
 import "github.com/apbridge/apbridge/proxy/store/sqldb"
 
-// lockThreadNamed is LockThread for a thread whose key is not known. A missing thread is not an error.
+// lockThreadNamed is like LockThread, for a thread whose key is not known. A missing thread is not an error.
 func lockThreadNamed(t *sqldb.Tx, tenant, id string) error {
 	if !t.Shared() {
 		return nil
