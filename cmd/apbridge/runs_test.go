@@ -299,7 +299,7 @@ func TestAgentsAndHealth(t *testing.T) {
 	holds(t, s.fails(1, "agents", "--url", plain), "speaks TLS. Write https:// in the place of http:// by --url or APBRIDGE_URL")
 	holds(t, s.fails(1, "health", stranger), "answers 404 Not Found and not as a bridge does")
 	holds(t, s.fails(1, "agents", "--url", stranger), "answers 404 Not Found and not as a bridge does")
-	holds(t, s.fails(1, "agents", "--key", "wrong"), "The API key is not known here.", "APBRIDGE_KEY or --key")
+	holds(t, s.fails(1, "agents", "--key", "wrong"), "Unknown API key.", "APBRIDGE_KEY or --key")
 	holds(t, s.fails(2, "agents", "--url", "127.0.0.1:80"), "is no URL of a bridge")
 	holds(t, s.fails(2, "runs", "ls", "-o", "xml"), "not one of text, json")
 	holds(t, s.fails(1, "runs", "ls", "--agent", "lagacy"), `there is no agent "lagacy"; did you mean "legacy"?`)

@@ -270,8 +270,8 @@ func TestRestoreRefuses(t *testing.T) {
 			run(t, file, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)`)
 		}},
 		{"another program's", "another program", func(t *testing.T, file, _ string) { run(t, file, `PRAGMA application_id = 1`) }},
-		{"a database at the place", "is there already", func(t *testing.T, _, target string) { ok(t, os.WriteFile(target, data, 0o600)) }},
-		{"a log at the place", "-wal is there already", func(t *testing.T, _, target string) { ok(t, os.WriteFile(target+"-wal", nil, 0o600)) }},
+		{"a database at the place", "already exists", func(t *testing.T, _, target string) { ok(t, os.WriteFile(target, data, 0o600)) }},
+		{"a log at the place", "-wal already exists", func(t *testing.T, _, target string) { ok(t, os.WriteFile(target+"-wal", nil, 0o600)) }},
 		{"a bridge at the place", "another process is using it", func(t *testing.T, _, target string) {
 			s, err := store.Open(t.Context(), target, store.Options{}, zap.NewNop())
 			ok(t, err)

@@ -34,12 +34,12 @@ func TestFileCutShortInUse(t *testing.T) {
 					return os.Truncate(path, left(info.Size()))
 				})
 				if asks {
-					if err := s.Ping(ctx); err == nil || !strings.Contains(err.Error(), "cut short") {
+					if err := s.Ping(ctx); err == nil || !strings.Contains(err.Error(), "truncated") {
 						t.Errorf("readiness check: %v", err)
 					}
 				}
 				err := s.Write(ctx, note("after", nil))
-				if e := mapping.Classify(err); e.Class != mapping.Unavailable || e.Code != CodeUnavailable || !strings.Contains(e.Message, "cut short") {
+				if e := mapping.Classify(err); e.Class != mapping.Unavailable || e.Code != CodeUnavailable || !strings.Contains(e.Message, "truncated") {
 					t.Errorf("a write: %v", err)
 				}
 				if err := s.Ping(ctx); err == nil {
