@@ -261,7 +261,7 @@ func TestABodyOfAnotherKeyFindsRoom(t *testing.T) {
 		"another tenant":                       {auth(4), []string{"a1", "a1", "a2"}, "b1", "", "/threads"},
 		"a message of a key with half":         {auth(4), []string{"a1", "a1"}, "a1", `key "a1"`, "/socket"},
 		"a message of another tenant":          {auth(4), []string{"a1", "a1", "a2"}, "b1", "", "/socket"},
-		"keys of one tenant take all":          {auth(3), []string{"a1", "a1", "a2", "a2"}, "a3", "all of limits.request_memory", "/threads"},
+		"keys of one tenant take all":          {auth(3), []string{"a1", "a1", "a2", "a2"}, "a3", "use all of this bridge", "/threads"},
 		"a single key takes three quarters":    {auth(1), []string{"a1", "a1", "a1"}, "a1", "", "/threads"},
 		"callers without keys share the whole": {config.Auth{}, []string{"", "", ""}, "", "", "/threads"},
 	} {

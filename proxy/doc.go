@@ -1,12 +1,12 @@
 // Package proxy is the bridge's HTTP server: the guards that a request passes before it reaches a dialect's routes,
 // health, metrics and shutdown. The bridge creates one Server, mounts the routes, and provides the bodies of refusals.
-// It knows no dialect, calls no agent and reads no table. Start reading at Server.guarded, which has the order of the
-// guards.
+// It does not know dialects, call agents or read the database. Start reading at Server.guarded, which has the order of
+// the guards.
 //
 // # The guards
 //
-// They are around the router. A router's own middleware only runs for matching routes, so 404 and 405 would bypass
-// keys, CORS and logs.
+// They wrap the router. A router's own middleware runs only for matching routes, so 404 and 405 would bypass keys, CORS
+// and logs.
 //
 //   - Limits: a whole response has no timeout, because streams are long. Each piece written, and each piece of a body
 //     read, has a deadline. A body also has one for the whole, and an upload a minimum rate (limits.upload_rate).
@@ -44,10 +44,10 @@
 // # What a request may cost
 //
 // A body takes at most ten times its length in memory, including SQLite's part, and eleven times if it consists of
-// quotes (TestPeakOfOneBody). For that, names are found by a table of positions (rawjson.Index), arrays and objects of
-// thousands of tiny elements stay text, and messages are in memory once. Input that would need more is refused before
-// it is read (limits.messages, limits.max_state_keys). All bodies in progress share limits.request_memory, each with
-// the bytes that have arrived; the messages of a WebSocket count, too (adapter.MemoryBudget). Near GOMEMLIMIT new work
-// is refused. Long responses are written piece by piece, from rows that are read a few at a time (store.longList). A
-// failure after the first byte cuts the connection.
+// quotes (TestPeakOfOneBody). To achieve this, names are found through a table of positions (rawjson.Index), arrays and
+// objects of thousands of tiny elements stay text, and messages are in memory only once. Input that would need more is
+// refused before it is read (limits.messages, limits.max_state_keys). All bodies in progress share
+// limits.request_memory, each with the bytes that have arrived; the messages of a WebSocket count, too
+// (adapter.MemoryBudget). Near GOMEMLIMIT new work is refused. Long responses are written piece by piece, from rows
+// that are read a few at a time (store.longList). A failure after the first byte cuts the connection.
 package proxy

@@ -204,7 +204,7 @@ func TestCertificateThatCannotBeUsed(t *testing.T) {
 	files, _ := certify(t, t.TempDir(), 1)
 	other, _ := certify(t, t.TempDir(), 2)
 	for _, bad := range []config.TLS{{Cert: files.Cert, Key: other.Key}, {Cert: files.Cert, Key: "/nonexistent"}} {
-		if _, err := newCertificate(bad, zap.NewNop()); err == nil || !strings.Contains(err.Error(), "tls.cert and tls.key name files in PEM") {
+		if _, err := newCertificate(bad, zap.NewNop()); err == nil || !strings.Contains(err.Error(), "tls.cert and tls.key must name PEM files") {
 			t.Errorf("%v: got %v", bad, err)
 		}
 	}

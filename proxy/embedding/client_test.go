@@ -428,26 +428,26 @@ func TestAnswersThatCannotBeUsed(t *testing.T) {
 	}
 	var zero float32
 	for why, answer := range map[string]func(http.ResponseWriter, question) bool{
-		"answers 401: bad key [hidden]": func(w http.ResponseWriter, q question) bool {
+		"responded with 401: bad key [hidden]": func(w http.ResponseWriter, q question) bool {
 			http.Error(w, "bad key "+strings.TrimPrefix(q.Header.Get("Authorization"), "Bearer "), http.StatusUnauthorized)
 			return true
 		},
-		"answers 302, a redirect":                              status(302, "Location", "http://127.0.0.1:1/"),
-		"not that of an OpenAI-compatible":                     text("<!DOCTYPE html><html>canary"),
-		"answers 0 vectors for 2 texts":                        text(`{}`),
-		"answers index 0 for 2 texts twice":                    text(`{"data":[{"index":0,"embedding":[1,2]},{"index":0,"embedding":[1,2]}]}`),
-		"answers index 2 for 2 texts":                          text(`{"data":[{"index":2,"embedding":[1,2]},{"index":0,"embedding":[1,2]}]}`),
-		"answers index -1 for 2 texts":                         text(`{"data":[{"index":-1,"embedding":[1,2]},{"index":0,"embedding":[1,2]}]}`),
-		"have 3 numbers":                                       vector([]int{1, 2, 3}),
-		"have 1 numbers":                                       vector(bits(1)),
-		"have 0 numbers":                                       vector(null{}),
-		"no list of numbers":                                   vector([]string{"NaN", "1"}),
-		"all 0, or has something that is no":                   vector([]int{0, 0}),
-		"no direction":                                         vector(bits(zero/zero, 1)),
-		"or has something that is no number":                   vector([]any{nil, 1}),
-		"one of its vectors has no direction: it is all 0, or": vector(bits(1/zero, 1)),
-		"not in base64":                                        vector("%%%%"),
-		"is longer":                                            text(strings.Repeat(" ", 1<<20)),
+		"responded with 302, a redirect":                      status(302, "Location", "http://127.0.0.1:1/"),
+		"not that of an OpenAI-compatible":                    text("<!DOCTYPE html><html>canary"),
+		"returned 0 vectors for 2 texts":                      text(`{}`),
+		"returned index 0 twice":                              text(`{"data":[{"index":0,"embedding":[1,2]},{"index":0,"embedding":[1,2]}]}`),
+		"returned index 2":                                    text(`{"data":[{"index":2,"embedding":[1,2]},{"index":0,"embedding":[1,2]}]}`),
+		"returned index -1 twice, or for none of the 2 texts": text(`{"data":[{"index":-1,"embedding":[1,2]},{"index":0,"embedding":[1,2]}]}`),
+		"have 3 numbers":                                      vector([]int{1, 2, 3}),
+		"have 1 numbers":                                      vector(bits(1)),
+		"have 0 numbers":                                      vector(null{}),
+		"not a list of numbers":                               vector([]string{"NaN", "1"}),
+		"all 0 or contains values that are not":               vector([]int{0, 0}),
+		"no direction":                                        vector(bits(zero/zero, 1)),
+		"or contains values that are not numbers":             vector([]any{nil, 1}),
+		"one of its vectors has no direction: it is all 0 or": vector(bits(1/zero, 1)),
+		"not in base64":                                       vector("%%%%"),
+		"is longer":                                           text(strings.Repeat(" ", 1<<20)),
 	} {
 		e := newEndpoint(t, answer)
 		c := e.client(t, func(i *config.Index) { i.Key = "canary-key" })
@@ -535,7 +535,7 @@ func TestAnEndpointThatHangs(t *testing.T) {
 	e := newEndpoint(t, func(http.ResponseWriter, question) bool { <-over; return true })
 	defer close(over)
 	c := e.client(t, func(i *config.Index) { i.Timeout = 50 * time.Millisecond })
-	if _, err := c.Query(t.Context(), "q"); err == nil || !strings.Contains(err.Error(), "not reached") {
+	if _, err := c.Query(t.Context(), "q"); err == nil || !strings.Contains(err.Error(), "unreachable") {
 		t.Error(err)
 	}
 }

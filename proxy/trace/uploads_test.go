@@ -78,7 +78,7 @@ func TestBrokenCollectors(t *testing.T) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 		}), "307", "10000"},
 		"a page":       {serve(t, status(200, "text/html; charset=utf-8", "<html>secret")), `"text/html"`, "10000"},
-		"no OTLP":      {serve(t, status(200, "application/x-protobuf", "<html>secret")), "not of OTLP", "10000"},
+		"no OTLP":      {serve(t, status(200, "application/x-protobuf", "<html>secret")), "not OTLP", "10000"},
 		"always later": {serve(t, status(503, "", "")), "503", "1000"},
 		"endless":      {serve(t, pour), `"application/octet-stream"`, "10000"},
 	} {
