@@ -110,9 +110,9 @@ func TestMessagesTogetherWithBodies(t *testing.T) {
 	}
 }
 
-// TestAnnouncedBodiesTakeNoRoom checks that announced bodies that do not arrive take no memory, so that clients that
+// TestAnnouncedBodiesReserveNoMemory checks that announced bodies that do not arrive take no memory, so that clients that
 // send little or nothing keep no others out (D5).
-func TestAnnouncedBodiesTakeNoRoom(t *testing.T) {
+func TestAnnouncedBodiesReserveNoMemory(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{}, 16)
 	g := prepare(t, func(c *config.Config, _ *Options) { c.Limits.Body, c.Limits.RequestMemory = 64<<10, 128<<10 }, func(r *mux.Router) {
@@ -237,7 +237,7 @@ func TestNearTheMemoryLimit(t *testing.T) {
 
 // A key may take at most half of limits.request_memory and a tenant three quarters, for bodies and for messages of
 // WebSockets, so that others are served. A single caller may take all.
-func TestABodyOfAnotherKeyFindsRoom(t *testing.T) {
+func TestOtherKeysCanStillSendBodies(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", 60<<10)
 	ids := []string{"a1", "a2", "a3", "b1"}

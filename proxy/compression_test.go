@@ -57,7 +57,7 @@ func compressedRoutes(r *mux.Router) {
 	write("/whole", "application/json", long, "Cache-Control", "no-transform")
 }
 
-func TestJSONIsCompressedWhereItIsAskedFor(t *testing.T) {
+func TestJSONIsCompressedIfAccepted(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, compressedRoutes)
 	for _, tt := range []struct{ name, path, accept, want string }{

@@ -17,9 +17,9 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// TestNoFloodOfComplaints checks that messages which net/http logs at every attempt are logged only once in a while,
+// TestAcceptErrorsAreThrottled checks that messages which net/http logs at every attempt are logged only once in a while,
 // and all others each time (D5).
-func TestNoFloodOfComplaints(t *testing.T) {
+func TestAcceptErrorsAreThrottled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zapcore.DebugLevel)
@@ -88,7 +88,7 @@ func TestHijackedConnectionsCount(t *testing.T) {
 
 // A key may use at most half of the connections and a tenant three quarters, so that others are served. An answered
 // request uses none.
-func TestAKeyLeavesConnectionsToOthers(t *testing.T) {
+func TestKeyCannotUseAllConnections(t *testing.T) {
 	t.Parallel()
 	keyOf := func(id string) string { return "key-0123456789-" + id }
 	held := newHolding()

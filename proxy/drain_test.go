@@ -112,9 +112,9 @@ func TestStreamsAreCutAfterTheGrace(t *testing.T) {
 	}
 }
 
-// TestLastingStreamsAreNotWaitedFor checks that a stream that only its client ends stays open while the work behind it
+// TestDrainDoesNotWaitForLongLivedStreams checks that a stream that only its client ends stays open while the work behind it
 // continues or other requests are answered. Then it is cut off, long before the grace period ends.
-func TestLastingStreamsAreNotWaitedFor(t *testing.T) {
+func TestDrainDoesNotWaitForLongLivedStreams(t *testing.T) {
 	t.Parallel()
 	h, lasting, draining, worked := newHeld(), newHeld(), make(chan struct{}), make(chan struct{})
 	g := start(t, func(c *config.Config, o *Options) {
@@ -156,9 +156,9 @@ func TestLastingStreamsAreNotWaitedFor(t *testing.T) {
 	<-g.done
 }
 
-// TestWorkThatHangs checks that neither a handler nor a drain that ignores its context keeps the process longer than 3
+// TestHangingWork checks that neither a handler nor a drain that ignores its context keeps the process longer than 3
 // seconds after the grace period.
-func TestWorkThatHangs(t *testing.T) {
+func TestHangingWork(t *testing.T) {
 	t.Parallel()
 	took := stopOfWorkThatHangs(t)
 	for range 2 { // a busy machine is slow now and then; a real hang occurs each time
@@ -205,7 +205,7 @@ func stopOfWorkThatHangs(t *testing.T) time.Duration {
 	return time.Since(begun)
 }
 
-func TestCloseIsAtOnceAndTwice(t *testing.T) {
+func TestCloseIsImmediateAndRepeatable(t *testing.T) {
 	t.Parallel()
 	h := newHeld()
 	g := start(t, func(c *config.Config, _ *Options) { c.ShutdownGrace = time.Hour }, h.mount)

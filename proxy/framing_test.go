@@ -90,8 +90,8 @@ func TestTwoFramings(t *testing.T) {
 	}
 }
 
-// TestPlainRequestsGoOn checks that ordinary requests are served, whatever their bodies contain (E8).
-func TestPlainRequestsGoOn(t *testing.T) {
+// TestPlainRequestsAreServed checks that ordinary requests are served, whatever their bodies contain (E8).
+func TestPlainRequestsAreServed(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, nil)
 	options := "OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n"

@@ -89,7 +89,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-func TestAnyOriginIsNotNull(t *testing.T) {
+func TestAnyOriginExcludesNull(t *testing.T) {
 	t.Parallel()
 	g := start(t, func(c *config.Config, _ *Options) {
 		c.CORS.Origins = []string{"*"}
@@ -132,7 +132,7 @@ func TestPreflightNeedsNoKey(t *testing.T) {
 	}
 }
 
-func TestRoutesThatAreNotThere(t *testing.T) {
+func TestUnknownRoutes(t *testing.T) {
 	t.Parallel()
 	g := start(t, func(c *config.Config, _ *Options) {
 		c.CORS.Origins = []string{"https://chat.example"}
@@ -209,7 +209,7 @@ func TestPrincipalReachesTheRoute(t *testing.T) {
 	}
 }
 
-func TestForwardedForIsBelievedFromTrustedPeersOnly(t *testing.T) {
+func TestForwardedForIsTrustedOnlyFromTrustedPeers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		trusted []string

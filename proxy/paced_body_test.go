@@ -30,9 +30,9 @@ func (h hesitant) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestABodyThatHasEndedIsNotTimedAgain checks reads after the end, such as those of net/http when it writes a body of
+// TestEndedBodyHasNoDeadline checks reads after the end, such as those of net/http when it writes a body of
 // known length: they would set a deadline that has passed.
-func TestABodyThatHasEndedIsNotTimedAgain(t *testing.T) {
+func TestEndedBodyHasNoDeadline(t *testing.T) {
 	t.Parallel()
 	d := &deadlines{ResponseWriter: httptest.NewRecorder()}
 	p := &pacedBody{ReadCloser: io.NopCloser(strings.NewReader("{}")), control: http.NewResponseController(d), patience: time.Minute, latest: time.Now()}
@@ -45,9 +45,9 @@ func TestABodyThatHasEndedIsNotTimedAgain(t *testing.T) {
 	}
 }
 
-// TestUploadsAreNotTimedWhileTheyAreNotRead checks that an upload whose client has used up nearly all of its time does
+// TestUnreadUploadsAreNotTimed checks that an upload whose client has used up nearly all of its time does
 // not expire while the bridge itself waits, for example because of a rate.
-func TestUploadsAreNotTimedWhileTheyAreNotRead(t *testing.T) {
+func TestUnreadUploadsAreNotTimed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := &deadlines{ResponseWriter: httptest.NewRecorder()}

@@ -32,7 +32,7 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-func TestPanicsAreAnswered(t *testing.T) {
+func TestPanicsBecomeResponses(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, func(r *mux.Router) {
 		r.HandleFunc("/ap/v1/panic", func(http.ResponseWriter, *http.Request) { panic("canary") })

@@ -120,9 +120,9 @@ func TestPlainHTTPOnATLSPort(t *testing.T) {
 	}
 }
 
-// TestHandshakeThatDoesNotCome checks that a client that never completes its handshake delays no other client, and that
+// TestMissingHandshake checks that a client that never completes its handshake delays no other client, and that
 // its connection counts.
-func TestHandshakeThatDoesNotCome(t *testing.T) {
+func TestMissingHandshake(t *testing.T) {
 	t.Parallel()
 	files, known := certify(t, t.TempDir(), 1)
 	g := prepare(t, func(c *config.Config, _ *Options) { c.TLS = files }, nil)
@@ -146,7 +146,7 @@ func TestHandshakeThatDoesNotCome(t *testing.T) {
 	}
 }
 
-func TestCertificateIsReadAgainWhenItChanges(t *testing.T) {
+func TestChangedCertificateIsReloaded(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	files, _ := certify(t, folder, 1)
@@ -199,7 +199,7 @@ func undated(t *testing.T, files ...string) {
 	}
 }
 
-func TestCertificateThatCannotBeUsed(t *testing.T) {
+func TestUnusableCertificate(t *testing.T) {
 	t.Parallel()
 	files, _ := certify(t, t.TempDir(), 1)
 	other, _ := certify(t, t.TempDir(), 2)
@@ -210,9 +210,9 @@ func TestCertificateThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// TestClientsShowACertificate checks that a client needs a certificate of the current authority in tls.client_ca to
+// TestClientCertificates checks that a client needs a certificate of the current authority in tls.client_ca to
 // complete the handshake.
-func TestClientsShowACertificate(t *testing.T) {
+func TestClientCertificates(t *testing.T) {
 	t.Parallel()
 	files, known := certify(t, t.TempDir(), 1)
 	one, _ := certify(t, t.TempDir(), 2)
@@ -261,7 +261,7 @@ func TestClientsShowACertificate(t *testing.T) {
 	passes("that of the new authority", &two, true)
 }
 
-func TestAuthoritiesThatCannotBeUsed(t *testing.T) {
+func TestUnusableAuthorities(t *testing.T) {
 	t.Parallel()
 	files, _ := certify(t, t.TempDir(), 1)
 	for file, says := range map[string]string{"/nonexistent": "no such file", files.Key: "no certificate in PEM"} {

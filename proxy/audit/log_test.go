@@ -89,8 +89,8 @@ func TestAuditOnAFullDisk(t *testing.T) {
 	})
 }
 
-// TestAuditIsWrittenToItsEnd checks that lines accepted before Close are written.
-func TestAuditIsWrittenToItsEnd(t *testing.T) {
+// TestCloseWritesQueuedAuditLines checks that lines accepted before Close are written.
+func TestCloseWritesQueuedAuditLines(t *testing.T) {
 	t.Parallel()
 	d, c := &disk{}, &count{}
 	l := newLog(config.Audit{}, d, c, zap.NewNop())

@@ -18,9 +18,9 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// TestIssuersThatMisbehave checks that an issuer's responses are bounded in size, keys and time and are not redirected.
+// TestMisbehavingIssuers checks that an issuer's responses are bounded in size, keys and time and are not redirected.
 // While its keys are unavailable, its tokens are refused (E19).
-func TestIssuersThatMisbehave(t *testing.T) {
+func TestMisbehavingIssuers(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
 	t.Cleanup(other.Close)
@@ -74,8 +74,8 @@ func flood(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestDiscoveryLeadsToNoPrivateNetwork checks that an issuer's discovery is followed only to public addresses (E19).
-func TestDiscoveryLeadsToNoPrivateNetwork(t *testing.T) {
+// TestDiscoveryCannotLeadToAPrivateNetwork checks that an issuer's discovery is followed only to public addresses (E19).
+func TestDiscoveryCannotLeadToAPrivateNetwork(t *testing.T) {
 	t.Parallel()
 	for _, to := range []string{"http://127.0.0.2:1/keys", "https://127.0.0.1:1/keys", "https://169.254.169.254/keys", "https://10.0.0.1/keys", "https://[::1]:1/keys", "https://[::ffff:10.0.0.1]/keys", "file:///etc/passwd", "", "https://a:b@issuer.example/"} {
 		s := newSource(config.JWT{Issuer: "https://issuer.example"})

@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestWhatGoesOnEndsWithItsKey checks whether running requests continue after different changes of their key.
-func TestWhatGoesOnEndsWithItsKey(t *testing.T) {
+// TestRunningRequestsEndWithTheirKey checks whether running requests continue after different changes of their key.
+func TestRunningRequestsEndWithTheirKey(t *testing.T) {
 	t.Parallel()
 	alice := config.Key{ID: "alice", Key: alicesKey, Agents: []string{"a", "b"}, Queue: 1}
 	changed := func(change func(*config.Key)) []config.Key {
@@ -54,8 +54,8 @@ func TestWhatGoesOnEndsWithItsKey(t *testing.T) {
 	}
 }
 
-// TestTheTokenOfARunHasNoKey checks that it ends with its run.
-func TestTheTokenOfARunHasNoKey(t *testing.T) {
+// TestTokenOfARunIsNotAKey checks that it ends with its run.
+func TestTokenOfARunIsNotAKey(t *testing.T) {
 	t.Parallel()
 	g, err := NewGate(keys(t), tokens{})
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 
 const aliceNext = "alice-next-0123456789abcdef"
 
-// TestKeysAreChangedWithoutABreak checks that a caller may have several keys, so that one can be removed when the other
+// TestKeysAreRotatedWithoutInterruption checks that a caller may have several keys, so that one can be removed when the other
 // is used everywhere. Only the requests of the removed key end.
-func TestKeysAreChangedWithoutABreak(t *testing.T) {
+func TestKeysAreRotatedWithoutInterruption(t *testing.T) {
 	t.Parallel()
 	both := callers(t, config.Auth{Keys: []config.Key{{ID: "alice", Key: alicesKey, Keys: []config.Secret{aliceNext}}}})
 	old, next := passOf(t, both, alicesKey), passOf(t, both, aliceNext)
@@ -67,8 +67,8 @@ func TestKeysExpire(t *testing.T) {
 	})
 }
 
-// TestClocksThatJump checks that running requests use the wall clock, and not the duration of a timer.
-func TestClocksThatJump(t *testing.T) {
+// TestJumpingClocks checks that running requests use the wall clock, and not the duration of a timer.
+func TestJumpingClocks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		past := Pass{until: time.Now().Round(0).Add(-time.Minute)}
@@ -88,9 +88,9 @@ func TestClocksThatJump(t *testing.T) {
 	})
 }
 
-// TestTokensEndWithTheirIssuer checks that a change of an issuer ends the requests of its tokens, and that an unchanged
+// TestRequestsWithTokensEndWithTheirIssuer checks that a change of an issuer ends the requests of its tokens, and that an unchanged
 // one does not.
-func TestTokensEndWithTheirIssuer(t *testing.T) {
+func TestRequestsWithTokensEndWithTheirIssuer(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
 	before := callers(t, config.Auth{JWT: []config.JWT{l.cfg()}})
@@ -143,9 +143,9 @@ func TestNoCallerIsLockedOut(t *testing.T) {
 	}
 }
 
-// TestAReloadWhileTheIssuerIsAway checks that an unchanged issuer keeps its keys, so that other settings can change
+// TestReloadWhileTheIssuerIsUnavailable checks that an unchanged issuer keeps its keys, so that other settings can change
 // while it does not answer.
-func TestAReloadWhileTheIssuerIsAway(t *testing.T) {
+func TestReloadWhileTheIssuerIsUnavailable(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
 	before := callers(t, config.Auth{JWT: []config.JWT{l.cfg()}})

@@ -155,9 +155,9 @@ func bare(head string, said says) string {
 	return enc([]byte(head)) + "." + enc(raw) + "." + enc([]byte("signature"))
 }
 
-// TestTokensThatAreRefused checks that only tokens are accepted that the issuer signed, for this bridge, and that are
+// TestRefusedTokens checks that only tokens are accepted that the issuer signed, for this bridge, and that are
 // valid now. The error names the condition that failed (E19).
-func TestTokensThatAreRefused(t *testing.T) {
+func TestRefusedTokens(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
 	_, edwards, err := ed25519.GenerateKey(rand.Reader)
@@ -239,7 +239,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 }
 
 // A key that is too short is not accepted, although the issuer publishes it.
-func TestATokenOfAKeyThatIsTooShort(t *testing.T) {
+func TestTokenSignedWithAShortKey(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
 	weak, err := rsa.GenerateKey(rand.Reader, 1024) //nolint:gosec // that is what is tried
@@ -275,9 +275,9 @@ func changed(text string) string {
 	return strings.Join(part, ".")
 }
 
-// TestTokensSayWhatTheyMay checks that tenant, rights, agents and namespaces are those of the configured claims. A
+// TestClaimsDetermineThePrincipal checks that tenant, rights, agents and namespaces are those of the configured claims. A
 // missing claim means nothing, never everything.
-func TestTokensSayWhatTheyMay(t *testing.T) {
+func TestClaimsDetermineThePrincipal(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
 	all := func(c *config.JWT) {

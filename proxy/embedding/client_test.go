@@ -178,7 +178,7 @@ func TestAzureIsCalledByItsDeployment(t *testing.T) {
 }
 
 // For an endpoint without encoding_format, later requests omit it.
-func TestAnEndpointThatSendsDigitsOnly(t *testing.T) {
+func TestEndpointWithoutBase64(t *testing.T) {
 	t.Parallel()
 	e := newEndpoint(t, func(w http.ResponseWriter, q question) bool { return q.Encoding != "" && status(400)(w, q) })
 	c := e.client(t)
@@ -193,7 +193,7 @@ func TestAnEndpointThatSendsDigitsOnly(t *testing.T) {
 }
 
 // A text that is too long is represented by its beginning, a refused one has no vector, and others are not affected.
-func TestTextsThatAreRefused(t *testing.T) {
+func TestRefusedTexts(t *testing.T) {
 	t.Parallel()
 	e := newEndpoint(t, func(w http.ResponseWriter, q question) bool {
 		for _, text := range q.Input {
@@ -239,7 +239,7 @@ func TestTextsWithoutNumbers(t *testing.T) {
 }
 
 // A refused query is caused by its text, so others are sent at once.
-func TestAQueryThatIsRefused(t *testing.T) {
+func TestRefusedQuery(t *testing.T) {
 	t.Parallel()
 	e := newEndpoint(t, func(w http.ResponseWriter, q question) bool {
 		return strings.Contains(q.Input[0], "poison") && status(http.StatusBadRequest)(w, q)
@@ -266,7 +266,7 @@ func cut(w http.ResponseWriter, _ question) bool {
 }
 
 // Whatever happens with one text, all others get their vectors.
-func TestATextThatFailsStopsNoOthers(t *testing.T) {
+func TestFailingTextDoesNotStopOthers(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(http.ResponseWriter, question) bool{
 		"401": status(401), "403": status(403), "404": status(404), "408": status(408), "451": status(451), "501": status(501), "503": status(503), "504": status(504), "524": status(524),
@@ -295,7 +295,7 @@ func TestATextThatFailsStopsNoOthers(t *testing.T) {
 }
 
 // A request that takes too long is not repeated unchanged, and the next ones are smaller.
-func TestAnEndpointThatIsSlow(t *testing.T) {
+func TestSlowEndpoint(t *testing.T) {
 	t.Parallel()
 	const most = 50 // bytes that it can process in time
 	e := newEndpoint(t, nil)
@@ -326,7 +326,7 @@ func TestAnEndpointThatIsSlow(t *testing.T) {
 }
 
 // A text that crashes an endpoint is found when the endpoint is back, and the others get their vectors.
-func TestATextThatEndsItsEndpoint(t *testing.T) {
+func TestTextThatCrashesTheEndpoint(t *testing.T) {
 	t.Parallel()
 	down := false
 	e := newEndpoint(t, func(w http.ResponseWriter, q question) bool {
@@ -370,7 +370,7 @@ func TestAnEndpointThatIsDown(t *testing.T) {
 }
 
 // A failure caused by one query's text does not affect other queries.
-func TestAQueryThatFailsStopsNoOthers(t *testing.T) {
+func TestFailedQueryDoesNotStopOthers(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(http.ResponseWriter, question) bool{
 		"403": status(403), "500": status(500), "503": status(503), "a cut connection": cut, "silence": func(_ http.ResponseWriter, q question) bool { <-q.over; return true },
@@ -390,7 +390,7 @@ func TestAQueryThatFailsStopsNoOthers(t *testing.T) {
 }
 
 // If everything is refused it is the endpoint's fault, and no text is given up.
-func TestAnEndpointThatRefusesEverything(t *testing.T) {
+func TestEndpointThatRefusesEverything(t *testing.T) {
 	t.Parallel()
 	e := newEndpoint(t, status(422))
 	if got, err := documents(t, e.client(t), []string{"a", "b"}); err == nil || got != nil {
@@ -398,7 +398,7 @@ func TestAnEndpointThatRefusesEverything(t *testing.T) {
 	}
 }
 
-func TestAnEndpointThatIsBusy(t *testing.T) {
+func TestBusyEndpoint(t *testing.T) {
 	t.Parallel()
 	for _, busy := range []func(http.ResponseWriter, question) bool{status(429, "Retry-After", "1"), status(503), status(502)} {
 		asked := 0
@@ -415,7 +415,7 @@ func TestAnEndpointThatIsBusy(t *testing.T) {
 }
 
 // Every unusable answer is a failure with a reason and without the key.
-func TestAnswersThatCannotBeUsed(t *testing.T) {
+func TestUnusableResponses(t *testing.T) {
 	t.Parallel()
 	text := func(s string) func(http.ResponseWriter, question) bool {
 		return func(w http.ResponseWriter, _ question) bool { fmt.Fprint(w, s); return true }
@@ -460,9 +460,9 @@ func TestAnswersThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// TestNoHalfSecretOfAnEndpoint checks that an endpoint's text shows no part of a credential in any encoding, wherever
+// TestTruncatedErrorsContainNoPartialSecret checks that an endpoint's text shows no part of a credential in any encoding, wherever
 // it is truncated.
-func TestNoHalfSecretOfAnEndpoint(t *testing.T) {
+func TestTruncatedErrorsContainNoPartialSecret(t *testing.T) {
 	t.Parallel()
 	const key, header = "canary&key-0123456789", "canary&header-012345"
 	for _, said := range []string{key, header, url.QueryEscape(key), url.PathEscape(header)} {
@@ -529,7 +529,7 @@ func TestQueries(t *testing.T) {
 }
 
 // The wait for a silent endpoint is bounded by store.index.timeout.
-func TestAnEndpointThatHangs(t *testing.T) {
+func TestHangingEndpoint(t *testing.T) {
 	t.Parallel()
 	over := make(chan struct{})
 	e := newEndpoint(t, func(http.ResponseWriter, question) bool { <-over; return true })

@@ -9,7 +9,7 @@ import (
 )
 
 // A run that leaves without having ended has not failed: its calls are stored only with "all".
-func TestCallsAreCapturedAsTheRunLeaves(t *testing.T) {
+func TestCallsAreCapturedByStatusOfTheRun(t *testing.T) {
 	t.Parallel()
 	for status, failed := range map[mapping.RunStatus]bool{
 		mapping.RunSuccess: false, mapping.RunInterrupted: false, mapping.RunError: true, mapping.RunTimeout: true,

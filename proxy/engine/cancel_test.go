@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 )
 
-func TestCancelOfARunThatWaits(t *testing.T) {
+func TestCancelOfAQueuedRun(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 2)
 	b := setup(t, &script{exposes: mapping.ExposesNothing, run: waiting(started)})
@@ -112,7 +112,7 @@ func TestCancelRacesTheStart(t *testing.T) {
 	}
 }
 
-func TestRollbackPutsTheThreadBack(t *testing.T) {
+func TestRollbackRestoresTheThread(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
 	s := &script{exposes: mapping.ExposesNothing, run: twoSteps}
@@ -205,9 +205,9 @@ func (b *told) Cancel(context.Context, mapping.Link, string) error {
 	return nil
 }
 
-// TestCancelOfAQueuedRunIsNotTold checks that the agent is not informed: it does not know the run and would stop the
+// TestAgentIsNotInformedOfTheCancelOfAQueuedRun checks that the agent is not informed: it does not know the run and would stop the
 // previous one.
-func TestCancelOfAQueuedRunIsNotTold(t *testing.T) {
+func TestAgentIsNotInformedOfTheCancelOfAQueuedRun(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
 	backend := &told{script: &script{run: waiting(started)}}

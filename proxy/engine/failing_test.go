@@ -61,7 +61,7 @@ func stepping(n int) (s *script, goOn chan struct{}) {
 	return s, goOn
 }
 
-func TestAStoreThatFailsForAWhileLosesNothing(t *testing.T) {
+func TestTemporaryStoreFailureLosesNothing(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
 	s, goOn := stepping(3)
@@ -96,7 +96,7 @@ func TestAStoreThatFailsForAWhileLosesNothing(t *testing.T) {
 }
 
 // An event that can never be written is dropped: the run fails, and the history remains sound.
-func TestAnEventThatCannotBeWrittenFailsTheRun(t *testing.T) {
+func TestUnwritableEventFailsTheRun(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
 	s, goOn := stepping(3)
@@ -135,7 +135,7 @@ func TestAnEventThatCannotBeWrittenFailsTheRun(t *testing.T) {
 	}
 }
 
-func TestTheStoreGoesAwayUnderARun(t *testing.T) {
+func TestStoreIsLostDuringARun(t *testing.T) {
 	t.Parallel()
 	s, goOn := stepping(2)
 	b := setup(t, s)

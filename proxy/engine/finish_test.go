@@ -13,7 +13,7 @@ import (
 
 // The run itself is left as it is, for the next process. Its agent's only slot is available to the next run, and
 // nothing else fails.
-func TestAPanicAtTheEndOfARunFreesWhatItHeld(t *testing.T) {
+func TestPanicAtTheEndOfARunReleasesItsSlot(t *testing.T) {
 	t.Parallel()
 	one := config.DefaultAgent()
 	one.Concurrency = 1

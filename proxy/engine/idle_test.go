@@ -92,7 +92,7 @@ func (b *bench) abandoned(t *testing.T) mapping.Run {
 }
 
 // A check once a minute finds runs that other processes have parked, repeatedly, and does not restart existing timers.
-func TestParkedRunsOfOthersAreWatched(t *testing.T) {
+func TestParkedRunsOfOtherProcessesAreWatched(t *testing.T) {
 	t.Parallel()
 	const idle = 10 * time.Minute
 	bubble(t, func(t *testing.T, path string) {
@@ -119,7 +119,7 @@ func TestParkedRunsOfOthersAreWatched(t *testing.T) {
 }
 
 // The timer was restarted after a failed cancellation and does not notice that it was stopped.
-func TestARunIsLeftAloneWhoseClientComesBackAsItsClockGoesOff(t *testing.T) {
+func TestRunWhoseClientReturnsAsItsTimerFiresIsNotCancelled(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
 		b := open(t, path, &script{exposes: mapping.ExposesNothing, run: lasting}, func(a *config.Agent) { a.RunTimeout = 0 })

@@ -68,7 +68,7 @@ func TestRetriesByCode(t *testing.T) {
 	}
 }
 
-func TestARetriedRunStartsOverAndSaysSo(t *testing.T) {
+func TestRetriedRunStartsOverAndLogsIt(t *testing.T) {
 	t.Parallel()
 	var links []string
 	var after [][]mapping.Event
@@ -139,7 +139,7 @@ func (b *bench) restart(t *testing.T, s *script) *bench {
 	return open(t, path, s)
 }
 
-func TestARetriedRunIsGivenTheStateItBeganWith(t *testing.T) {
+func TestRetriedRunGetsTheStateItBeganWith(t *testing.T) {
 	t.Parallel()
 	state := func(v string) mapping.Event {
 		return mapping.Event{Kind: mapping.KindState, Data: json.RawMessage(v), Head: mapping.Head{Full: true, Name: "values",
@@ -173,7 +173,7 @@ func TestARetriedRunIsGivenTheStateItBeganWith(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatIsAwayIsTriedAgain(t *testing.T) {
+func TestUnreachableAgentIsRetried(t *testing.T) {
 	t.Parallel()
 	s := &script{exposes: mapping.ExposesNothing, run: twoSteps}
 	b := open(t, t.TempDir()+"/bridge.db", &away{script: s, n: 2})
@@ -198,7 +198,7 @@ func (a *away) Resolve(context.Context) (adapter.Backend, error) {
 	return a.script, nil
 }
 
-func TestWhatEndsARunIsNotTriedAgain(t *testing.T) {
+func TestPermanentFailuresAreNotRetried(t *testing.T) {
 	t.Parallel()
 	t.Run("a cancellation", func(t *testing.T) {
 		t.Parallel()

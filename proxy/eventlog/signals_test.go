@@ -4,7 +4,7 @@ import "testing"
 
 // A caller that waits for a run of another process is notified of its changes, including its removal, if the run's log
 // is retained here.
-func TestWatchersOfAThreadHearOfRunsOfOtherProcesses(t *testing.T) {
+func TestWatchersAreNotifiedOfRunsOfOtherProcesses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	run := b.create(false).Run
@@ -26,7 +26,7 @@ func TestWatchersOfAThreadHearOfRunsOfOtherProcesses(t *testing.T) {
 }
 
 // After notices were lost, a caller that waits for a thread without a followed run looks again, too.
-func TestWatchersOfAThreadHearThatNoticesWereLost(t *testing.T) {
+func TestWatchersAreNotifiedOfLostNotices(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	watch := b.Watch("quiet")

@@ -186,9 +186,9 @@ func TestLotsOfTheLedger(t *testing.T) {
 	})
 }
 
-// TestWhoseLimits checks that a key has its own limits and those of its tenant, and that a key with the same id in
+// TestSubjectsOfLimits checks that a key has its own limits and those of its tenant, and that a key with the same id in
 // another tenant only has the latter. A refusal by one does not count for the other.
-func TestWhoseLimits(t *testing.T) {
+func TestSubjectsOfLimits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		cfg := &config.Config{}

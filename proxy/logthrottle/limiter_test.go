@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestComplaintIsSaidEachMinuteWithItsCount(t *testing.T) {
+func TestFailureIsLoggedOnceAMinuteWithItsCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c Limiter
 		said, counted := 0, int64(0)
@@ -30,7 +30,7 @@ func TestComplaintIsSaidEachMinuteWithItsCount(t *testing.T) {
 	})
 }
 
-func TestKindsAreSaidEachMinuteEach(t *testing.T) {
+func TestKindsAreThrottledSeparately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var k Limiters
 		want := func(kind string, times int, due bool) {

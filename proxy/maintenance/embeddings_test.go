@@ -94,7 +94,7 @@ func count(e *embeddingtest.Endpoint) (n int) {
 }
 
 // The log names an item that the endpoint refuses, but contains nothing of its text.
-func TestTheLogNamesAnItemThatIsRefused(t *testing.T) {
+func TestLogNamesARefusedItem(t *testing.T) {
 	t.Parallel()
 	e := embeddingtest.Serve(t, 8)
 	e.Refuse(func(w http.ResponseWriter, q embeddingtest.Request) bool {

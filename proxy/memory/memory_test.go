@@ -93,7 +93,7 @@ func (b *harness) end(c *store.CreateRunResult) {
 	}
 }
 
-func TestARunReachesWhatItsTemplatesAndItsKeyName(t *testing.T) {
+func TestRunReachesTheNamespacesOfItsTemplatesAndKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.auth.Keys = []config.Key{{ID: "all"}, {ID: "ada's", Namespaces: []string{"users/ada"}}}
@@ -122,7 +122,7 @@ func TestARunReachesWhatItsTemplatesAndItsKeyName(t *testing.T) {
 	}
 }
 
-func TestWhatIsToldFitsIntoTheBudget(t *testing.T) {
+func TestRecalledItemsFitIntoTheBudget(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.keep("", `{"v":"`+strings.Repeat("x", 40)+`"}`, "n/oldest", "n/older")
@@ -174,7 +174,7 @@ func TestAnItemIsOneLineOfAPrompt(t *testing.T) {
 	}
 }
 
-func TestAStepRemembersAllOfItsItemsOrNone(t *testing.T) {
+func TestStepStoresAllOfItsItemsOrNone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	cfg := config.Memory{Namespaces: []string{"n"}, AllowWrites: true}
@@ -210,7 +210,7 @@ func TestAStepRemembersAllOfItsItemsOrNone(t *testing.T) {
 	}
 }
 
-func TestATokenIsGoodWhileItsRunIsAtWork(t *testing.T) {
+func TestTokenIsValidWhileItsRunIsActive(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	cfg := config.Memory{Namespaces: []string{"users/{user}"}, StoreURL: "http://bridge", AllowWrites: true}
@@ -246,7 +246,7 @@ func (b *harness) refused(what, token string, configOf func(*mapping.Run) (confi
 	}
 }
 
-func TestATokenThatWasNotSignedHereIsAnyOtherText(t *testing.T) {
+func TestForeignTokenIsIgnored(t *testing.T) {
 	t.Parallel()
 	b, other := setup(t), setup(t)
 	s, _ := other.run(mapping.Run{}, `{}`)
@@ -266,7 +266,7 @@ func TestATokenThatWasNotSignedHereIsAnyOtherText(t *testing.T) {
 	}
 }
 
-func TestAnAgentIsNotToldOfAStoreThatItHasNoUseFor(t *testing.T) {
+func TestAgentWithoutMemoryGetsNoStoreAccess(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for name, cfg := range map[string]config.Memory{
@@ -284,7 +284,7 @@ func TestAnAgentIsNotToldOfAStoreThatItHasNoUseFor(t *testing.T) {
 	}
 }
 
-func TestATokenIsHiddenInAllThatItsAgentSays(t *testing.T) {
+func TestTokenIsRemovedFromTheAgentsOutput(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	s, _ := b.run(mapping.Run{}, `{}`)

@@ -101,8 +101,8 @@ func TestPagesOfAgentsAreConfined(t *testing.T) {
 	}
 }
 
-// TestTheAgentIsToldThePrincipal checks a configured header, which the caller cannot set.
-func TestTheAgentIsToldThePrincipal(t *testing.T) {
+// TestAgentReceivesThePrincipal checks a configured header, which the caller cannot set.
+func TestAgentReceivesThePrincipal(t *testing.T) {
 	t.Parallel()
 	seen := make(chan http.Header, 1)
 	srv := way(t, func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header.Clone() }, func(c *config.Agent) {
@@ -123,9 +123,9 @@ func TestTheAgentIsToldThePrincipal(t *testing.T) {
 	}
 }
 
-// TestInterimAnswersAndTrailersGoNoFurther checks that they do not bypass the filter of an agent's headers, and that
+// TestInterimResponsesAndTrailersAreDropped checks that they do not bypass the filter of an agent's headers, and that
 // the bridge's own headers stay.
-func TestInterimAnswersAndTrailersGoNoFurther(t *testing.T) {
+func TestInterimResponsesAndTrailersAreDropped(t *testing.T) {
 	t.Parallel()
 	srv := way(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Set-Cookie", "early=1")

@@ -77,7 +77,7 @@ func request(t *testing.T, method, url, body string) *http.Request {
 	return req
 }
 
-func TestTheAgentSeesItsOwnCredentialAndNoneOfTheCallers(t *testing.T) {
+func TestAgentReceivesOnlyItsOwnCredential(t *testing.T) {
 	t.Parallel()
 	seen := make(chan http.Header, 1)
 	srv := way(t, func(w http.ResponseWriter, r *http.Request) { seen <- r.Header.Clone() }, func(c *config.Agent) {
@@ -124,7 +124,7 @@ func TestPathsQueriesAndBodiesPassAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestAnswersKeepWhatIsTheAgentsToSay(t *testing.T) {
+func TestResponseHeadersAreFiltered(t *testing.T) {
 	t.Parallel()
 	srv := way(t, func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -150,7 +150,7 @@ func TestAnswersKeepWhatIsTheAgentsToSay(t *testing.T) {
 	}
 }
 
-func TestForeignReferencesStay(t *testing.T) {
+func TestForeignReferencesAreUnchanged(t *testing.T) {
 	t.Parallel()
 	srv := way(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Location", r.URL.Query().Get("to"))
@@ -194,7 +194,7 @@ func TestStreamsAreNotHeldBack(t *testing.T) {
 	}
 }
 
-func TestAgentsThatDoNotAnswer(t *testing.T) {
+func TestUnresponsiveAgents(t *testing.T) {
 	t.Parallel()
 	c := config.DefaultAgent()
 	c.URL = "http://127.0.0.1:1"
@@ -224,7 +224,7 @@ func TestAgentsThatDoNotAnswer(t *testing.T) {
 }
 
 // An agent may answer before it has read the body. The answer is forwarded at once, and the rest of the body after it.
-func TestAnAnswerPassesBeforeTheBodyHasEnded(t *testing.T) {
+func TestResponseIsForwardedBeforeTheBodyHasEnded(t *testing.T) {
 	t.Parallel()
 	srv := way(t, func(w http.ResponseWriter, r *http.Request) {
 		out := http.NewResponseController(w)

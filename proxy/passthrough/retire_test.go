@@ -15,9 +15,9 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestARetiredWayKeepsNoConnection checks that requests in progress finish, and that their connections are then closed,
+// TestRetiredProxyKeepsNoConnections checks that requests in progress finish, and that their connections are then closed,
 // too.
-func TestARetiredWayKeepsNoConnection(t *testing.T) {
+func TestRetiredProxyKeepsNoConnections(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		http2  bool

@@ -63,9 +63,9 @@ func TestConnectionsAreKeptForAsMany(t *testing.T) {
 	}
 }
 
-// TestWhatMayChangeSomethingIsWrittenOnce covers net/http, which repeats a POST with an Idempotency-Key on a broken
+// TestUnsafeRequestsAreSentOnce covers net/http, which repeats a POST with an Idempotency-Key on a broken
 // connection.
-func TestWhatMayChangeSomethingIsWrittenOnce(t *testing.T) {
+func TestUnsafeRequestsAreSentOnce(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -123,7 +123,7 @@ func (w *witness) deed() *mapping.AuditRecord {
 }
 
 // Each tick is recorded once, with the cron, the run and its thread, for the key that created the cron.
-func TestTheRunOfACronIsTold(t *testing.T) {
+func TestRunOfACronIsAudited(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, cronAgent{}, config.Key{ID: "alice", Key: "alice-0123456789abcdef"})
@@ -190,7 +190,7 @@ func (w *clockwork) want(t *testing.T, n int, when string) {
 	}
 }
 
-func TestCronMakesARunAtEveryTick(t *testing.T) {
+func TestCronCreatesARunAtEveryTick(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, cronAgent{})
@@ -218,7 +218,7 @@ func TestCronMakesARunAtEveryTick(t *testing.T) {
 	})
 }
 
-func TestCronOutlivesARestartAndCatchesUpOnce(t *testing.T) {
+func TestCronSurvivesARestartAndCatchesUpOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, cronAgent{})
@@ -240,7 +240,7 @@ func TestCronOutlivesARestartAndCatchesUpOnce(t *testing.T) {
 	})
 }
 
-func TestCronThreadsGoUnlessTheyAreKept(t *testing.T) {
+func TestThreadsOfCronsAreDeletedUnlessKept(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, cronAgent{})
@@ -328,7 +328,7 @@ func TestCronIsChanged(t *testing.T) {
 	})
 }
 
-func TestCronIsRefusedWhereItsRunsWouldBe(t *testing.T) {
+func TestCronIsRefusedIfItsRunsWouldBe(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, cronAgent{})
@@ -387,7 +387,7 @@ func TestCronsOfAnotherTenant(t *testing.T) {
 
 // Another agent works on the thread of a cron. Keys that may not use that agent no longer see the thread, nor do the
 // ticks of their crons, even after the key was removed. Keys that may use it, and a bridge without keys, continue.
-func TestCronStopsWhereItsKeySeesNoMore(t *testing.T) {
+func TestCronStopsIfItsKeyLosesAccess(t *testing.T) {
 	t.Parallel()
 	whole := config.Key{ID: "whole"}
 	for name, c := range map[string]struct {
@@ -441,7 +441,7 @@ func TestCronStopsWhereItsKeySeesNoMore(t *testing.T) {
 }
 
 // The run is part of the tick's trace, though no client requested it.
-func TestARunOfATickIsBelowIt(t *testing.T) {
+func TestSpanOfACronsRunIsBelowItsTick(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {
 		unsent, err := trace.Read([]string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_TRACES_SAMPLER=always_off"})
@@ -462,7 +462,7 @@ func TestARunOfATickIsBelowIt(t *testing.T) {
 }
 
 // A process that dies between creating a tick's run and recording it leaves the tick to be served again.
-func TestCronTickThatIsServedTwiceIsOneRun(t *testing.T) {
+func TestCronTickServedTwiceCreatesOneRun(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, cronAgent{})

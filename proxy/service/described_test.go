@@ -48,7 +48,7 @@ func fails(code string) func(context.Context) (mapping.Schemas, error) {
 }
 
 // The schemas of the graph that represents a task/step agent are used only if an agent cannot provide its own.
-func TestSchemasAreTheAgentsOwn(t *testing.T) {
+func TestSchemasComeFromTheAgent(t *testing.T) {
 	t.Parallel()
 	type saying = func(context.Context) (mapping.Schemas, error)
 	const invented = "invented"

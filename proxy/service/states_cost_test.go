@@ -45,7 +45,7 @@ var manyMessages = func() string {
 
 // The cost of an update depends on its size: the hundredth costs as much as the tenth, measured in allocations, with
 // the states in memory and without. Reading a state costs at most about two states.
-func TestStateUpdateCostsTheSameHoweverManyCameBefore(t *testing.T) { // not parallel: it counts allocations
+func TestCostOfAStateUpdateIsIndependentOfEarlierOnes(t *testing.T) { // not parallel: it counts allocations
 	for name, u := range updates {
 		for _, warm := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/warm %t", name, warm), func(t *testing.T) {
@@ -144,7 +144,7 @@ func (b *bench) readsLittle(t *testing.T, thread string) {
 
 // The history of state updates has snapshots like that of runs: no checkpoint has more differences than can be read
 // quickly.
-func TestStatesThatAreUpdatedOftenAreKeptWholeNowAndThen(t *testing.T) {
+func TestFrequentlyUpdatedStatesGetSnapshots(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	thread := b.threadWith(t, `{}`)

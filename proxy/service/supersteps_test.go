@@ -68,10 +68,10 @@ var (
 	errRefused = mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamError, "It has no such node.")
 )
 
-// TestSuperstepsAreMadeByTheGraph checks that the thread's graph creates the states, so that runs continue where they
+// TestGraphCreatesSupersteps checks that the thread's graph creates the states, so that runs continue where they
 // lead. If the graph is unavailable, the bridge creates them, unless they contain jumps. If the graph refuses them, so
 // does the bridge.
-func TestSuperstepsAreMadeByTheGraph(t *testing.T) {
+func TestGraphCreatesSupersteps(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		graph  string
@@ -123,9 +123,9 @@ func wantState(t *testing.T, b *servicetest.Bench, thread, values string, next [
 	}
 }
 
-// TestARepeatedThreadLeavesNoSecondCopy checks that a repeated request does not call the agent, and that the agent's
+// TestRepeatedThreadRequestLeavesNoSecondCopy checks that a repeated request does not call the agent, and that the agent's
 // copy is deleted if the thread turns out to exist.
-func TestARepeatedThreadLeavesNoSecondCopy(t *testing.T) {
+func TestRepeatedThreadRequestLeavesNoSecondCopy(t *testing.T) {
 	t.Parallel()
 	b, m := newStateMaker(t)
 	n := adapter.ThreadRequest{ID: mapping.NewID(), Supersteps: jumps(), Metadata: raw(`{"graph_id":"graph"}`), IdempotencyKey: "k"}
@@ -151,9 +151,9 @@ func TestARepeatedThreadLeavesNoSecondCopy(t *testing.T) {
 	}
 }
 
-// TestTheFirstUpdateAsANodeIsTheGraphs checks that the graph creates the first state of a thread or refuses it. If the
+// TestGraphAppliesTheFirstUpdateAsANode checks that the graph creates the first state of a thread or refuses it. If the
 // graph is unavailable, the bridge creates the state.
-func TestTheFirstUpdateAsANodeIsTheGraphs(t *testing.T) {
+func TestGraphAppliesTheFirstUpdateAsANode(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		err    error
@@ -188,8 +188,8 @@ func TestTheFirstUpdateAsANodeIsTheGraphs(t *testing.T) {
 	}
 }
 
-// TestAnUpdateOfAnEarlierStateIsTheGraphs checks that the graph applies the update at that checkpoint of its copy.
-func TestAnUpdateOfAnEarlierStateIsTheGraphs(t *testing.T) {
+// TestGraphAppliesUpdateOfAnEarlierState checks that the graph applies the update at that checkpoint of its copy.
+func TestGraphAppliesUpdateOfAnEarlierState(t *testing.T) {
 	t.Parallel()
 	b, m := newStateMaker(t)
 	th, err := b.CreateThread(t.Context(), adapter.ThreadRequest{Supersteps: jumps(), Metadata: raw(`{"graph_id":"graph"}`)})
@@ -214,8 +214,8 @@ func TestAnUpdateOfAnEarlierStateIsTheGraphs(t *testing.T) {
 	wantState(t, b, th.ID, `{"n":3}`, []string{"b"})
 }
 
-// TestAnUpdateAsTheNodeThatAsksClosesItsQuestion checks that the question is closed unless the node comes next again.
-func TestAnUpdateAsTheNodeThatAsksClosesItsQuestion(t *testing.T) {
+// TestUpdateAsTheAskingNodeClosesItsQuestion checks that the question is closed unless the node comes next again.
+func TestUpdateAsTheAskingNodeClosesItsQuestion(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		next []string

@@ -42,7 +42,7 @@ func (slowAsker) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mappi
 }
 
 // A client that has received a question can read and answer it at once, by every route.
-func TestQuestionIsThereWhenItsStepIs(t *testing.T) {
+func TestQuestionIsReadableOnceItsStepIs(t *testing.T) {
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, slowAsker{})
 		defer w.close()

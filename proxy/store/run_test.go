@@ -137,7 +137,7 @@ func TestFenceKeepsOthersOut(t *testing.T) {
 }
 
 // Runs that are read, stopped and deleted by others while they execute lose and duplicate nothing.
-func TestRunsThatAreReadStoppedAndTakenMeanwhile(t *testing.T) {
+func TestRunsReadAndStoppedWhileTheyExecute(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)

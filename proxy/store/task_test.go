@@ -60,7 +60,7 @@ func TestStepIsHandedOutOnce(t *testing.T) {
 	})
 }
 
-func TestHandOutsRaceToOne(t *testing.T) {
+func TestConcurrentHandOutsSucceedOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
@@ -194,7 +194,7 @@ func TestLinksAndAgents(t *testing.T) {
 
 // C3: if several processes that each see a task without runs create one, only one succeeds. The same holds for runs
 // after the same newest run.
-func TestRunsOfATaskRaceToOne(t *testing.T) {
+func TestConcurrentRunsOfATaskCreateOne(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)

@@ -11,8 +11,8 @@ import (
 
 const somewhere = "OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318"
 
-// TestTracesAreOffUnlessAskedFor checks that nothing is sent by default, and that unused variables may be invalid.
-func TestTracesAreOffUnlessAskedFor(t *testing.T) {
+// TestTracingIsOffByDefault checks that nothing is sent by default, and that unused variables may be invalid.
+func TestTracingIsOffByDefault(t *testing.T) {
 	t.Parallel()
 	for _, environ := range [][]string{
 		nil,
@@ -44,8 +44,8 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeHonouredIsRefused checks that all invalid variables are reported together, with advice.
-func TestWhatCannotBeHonouredIsRefused(t *testing.T) {
+// TestUnsupportedSettingsAreRefused checks that all invalid variables are reported together, with advice.
+func TestUnsupportedSettingsAreRefused(t *testing.T) {
 	t.Parallel()
 	for variable, says := range map[string]string{
 		"OTEL_EXPORTER_OTLP_PROTOCOL=grpc":                      "only by http/protobuf",
@@ -90,8 +90,8 @@ func TestWhatCannotBeHonouredIsRefused(t *testing.T) {
 	}
 }
 
-// TestWhatSaysNothingIsNamed covers variables of metrics and logs, which may be set for every program of a machine.
-func TestWhatSaysNothingIsNamed(t *testing.T) {
+// TestUnusedVariablesAreListed covers variables of metrics and logs, which may be set for every program of a machine.
+func TestUnusedVariablesAreListed(t *testing.T) {
 	t.Parallel()
 	s, err := trace.Read([]string{somewhere, "OTEL_METRICS_EXPORTER=otlp", "OTEL_LOG_LEVEL=debug", "OTEL_LOGS_EXPORTER=none", "OTEL_TRACES_SAMPLER=always_on"})
 	if err != nil || strings.Join(s.Unread(), " ") != "OTEL_LOG_LEVEL OTEL_METRICS_EXPORTER" {

@@ -130,8 +130,8 @@ func pour(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestBatchesAreSentAgain checks the retries that the specification of OTLP allows.
-func TestBatchesAreSentAgain(t *testing.T) {
+// TestBatchesAreRetried checks the retries that the specification of OTLP allows.
+func TestBatchesAreRetried(t *testing.T) {
 	t.Parallel()
 	for _, code := range []int{429, 502, 503, 504} {
 		var tries, spans atomic.Int32
@@ -169,8 +169,8 @@ func read(t *testing.T, r *http.Request) (list []*tracepb.Span) {
 	return list
 }
 
-// TestWhatIsRefusedInPartIsSaid checks that the collector's reason for rejected spans is logged.
-func TestWhatIsRefusedInPartIsSaid(t *testing.T) {
+// TestPartialRejectionsAreLogged checks that the collector's reason for rejected spans is logged.
+func TestPartialRejectionsAreLogged(t *testing.T) {
 	t.Parallel()
 	const partial = "\x0a\x09\x08\x02\x12\x05quota" // partial_success: rejected_spans 2, error_message "quota"
 	tr, logs := collecting(t, serve(t, status(200, "application/x-protobuf", partial)))

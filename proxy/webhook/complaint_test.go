@@ -8,8 +8,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// TestAnOutboxThatCannotBeReadIsSaidOnce checks that the sender retries each second without a log line for each.
-func TestAnOutboxThatCannotBeReadIsSaidOnce(t *testing.T) {
+// TestUnreadableOutboxIsLoggedOnce checks that the sender retries each second without a log line for each.
+func TestUnreadableOutboxIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	core, logged := observer.New(zap.WarnLevel)

@@ -44,7 +44,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 	}
 }
 
-func TestOtherSchemesAreNotSpoken(t *testing.T) {
+func TestOtherSchemesAreRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.send(local, time.Millisecond)

@@ -107,7 +107,7 @@ func TestRoundTripIsExact(t *testing.T) {
 }
 
 // A bridge started on an imported database gives new rows unused keys.
-func TestKeysGoOnAfterTheImported(t *testing.T) {
+func TestKeysContinueAfterImportedOnes(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
 		dsn := fresh(t)
@@ -172,7 +172,7 @@ func (z *zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestImportOfWhatHasNoEnd(t *testing.T) {
+func TestImportOfEndlessInput(t *testing.T) {
 	t.Parallel()
 	var z zeros
 	_, err := archive.Import(t.Context(), filepath.Join(t.TempDir(), "a.db"), archive.Options{}, &z, zap.NewNop(), silent)

@@ -41,7 +41,7 @@ func (b *harness) embedOnce() (aside []string) {
 
 // An item that the endpoint refuses is set aside, and all others get vectors. Searches that might have found it report
 // that they used words only. It is retried at growing intervals until it is accepted.
-func TestAnItemThatIsRefusedIsSetAside(t *testing.T) {
+func TestRefusedItemIsSetAside(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		e := embeddingtest.Serve(t, vectorDims)
@@ -98,7 +98,7 @@ func TestAnItemThatIsRefusedIsSetAside(t *testing.T) {
 }
 
 // The record of an item's refusals is removed with the item, and with the index that it belongs to.
-func TestRefusalsGoWithTheirItems(t *testing.T) {
+func TestRefusalsAreDeletedWithTheirItems(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		e := embeddingtest.Serve(t, vectorDims)

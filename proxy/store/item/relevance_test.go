@@ -122,7 +122,7 @@ func ask(search func(question string) []string) (r relevance) {
 }
 
 // A search by meaning and words is at least as good as one by the cosine of the vectors alone or by words alone.
-func TestWordsTakeNothingFromMeaning(t *testing.T) {
+func TestCombinedSearchIsAtLeastAsGoodAsEither(t *testing.T) {
 	t.Parallel()
 	path, err := itemquery.ParseItemPath("text")
 	if err != nil {

@@ -247,7 +247,7 @@ func TestQueriesWithoutAnIndex(t *testing.T) {
 }
 
 // For another model or other fields all vectors are remade. Until then searches use words only.
-func TestVectorsAreMadeAnewForAnotherIndex(t *testing.T) {
+func TestVectorsAreRebuiltForAnotherIndex(t *testing.T) {
 	t.Parallel()
 	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
 		e, dsn := embeddingtest.Serve(t, vectorDims), fresh(t)
@@ -279,7 +279,7 @@ func TestVectorsAreMadeAnewForAnotherIndex(t *testing.T) {
 }
 
 // With space for no vectors or those of one tenant, searches find the same.
-func TestVectorsThatAreNotKept(t *testing.T) {
+func TestUncachedVectors(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		e := embeddingtest.Serve(t, vectorDims)

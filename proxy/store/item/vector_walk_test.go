@@ -54,7 +54,7 @@ func (b *harness) scores(q item.Query) (list []string) {
 
 // A filter applied only to the nearest items finds the same as one applied to all, which is done if no vectors are
 // cached. That holds for removed and overwritten items, too.
-func TestAFilterOfTheNearestFindsWhatOneOfAllFinds(t *testing.T) {
+func TestFilterOfTheNearestFindsTheSameAsFilterOfAll(t *testing.T) {
 	t.Parallel()
 	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
 		dsn := fresh(t)

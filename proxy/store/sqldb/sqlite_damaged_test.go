@@ -62,9 +62,9 @@ var harms = map[string]func(path string) error{
 	"cut off": func(path string) error { return os.Truncate(path, 4096) },
 }
 
-// TestDamageFoundUnderWayEndsWriting checks that reading or writing a damaged page ends all writing. Nothing more is
+// TestDamageFoundInUseEndsWriting checks that reading or writing a damaged page ends all writing. Nothing more is
 // acknowledged, not even writes to intact pages (D2, D3).
-func TestDamageFoundUnderWayEndsWriting(t *testing.T) {
+func TestDamageFoundInUseEndsWriting(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	meets := map[string]func(s *DB) error{
