@@ -89,7 +89,7 @@ func TestSlowUpload(t *testing.T) {
 	}
 }
 
-// TestSlowUploadCredit checks that a fast beginning does not allow an endless pause.
+// TestSlowUploadCredit checks that a fast beginning does not permit an endless pause.
 func TestSlowUploadCredit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestSlowUploadGetsAResponse(t *testing.T) {
 	}
 }
 
-// A client that continues to send a refused body, and wants the connection closed, reads the reason.
+// A client that continues to send a refused body, and requests the connection to be closed, receives the reason.
 func TestRefusedBodyGetsAResponse(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, nil)
@@ -214,7 +214,7 @@ func TestRefusalReachesASendingClient(t *testing.T) {
 		{"no room for the body", "/threads", aliceKey, "Content-Length: " + strconv.Itoa(size), 503},
 		{"no room for a body of unknown length", "/threads", aliceKey, "Transfer-Encoding: chunked", 503},
 		{"a wrong key", "/threads", "wrong", "Content-Length: " + strconv.Itoa(size), 401},
-		{"a handler that reads no further", "/busy", aliceKey, "Content-Length: " + strconv.Itoa(size), 409},
+		{"a handler that stops reading", "/busy", aliceKey, "Content-Length: " + strconv.Itoa(size), 409},
 		{"too long", "/threads", aliceKey, "Content-Length: " + strconv.Itoa(17<<20), 413},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

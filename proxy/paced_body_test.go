@@ -30,8 +30,8 @@ func (h hesitant) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestEndedBodyHasNoDeadline checks reads after the end, such as those of net/http when it writes a body of
-// known length: they would set a deadline that has passed.
+// TestEndedBodyHasNoDeadline checks reads after the end, such as those of net/http when it writes a body of known
+// length. They would set a deadline that has passed.
 func TestEndedBodyHasNoDeadline(t *testing.T) {
 	t.Parallel()
 	d := &deadlines{ResponseWriter: httptest.NewRecorder()}
@@ -41,7 +41,7 @@ func TestEndedBodyHasNoDeadline(t *testing.T) {
 	}
 	set := d.set
 	if _, err := p.Read(make([]byte, 1)); err != io.EOF || d.set != set || !d.at.IsZero() {
-		t.Errorf("read on: %v, after %d more deadlines", err, d.set-set)
+		t.Errorf("read again: %v, after %d more deadlines", err, d.set-set)
 	}
 }
 
@@ -56,11 +56,11 @@ func TestUnreadUploadsAreNotTimed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if left := time.Until(d.at); left < 30*time.Second {
-			t.Errorf("the bridge has %s to read on", left)
+			t.Errorf("the bridge has %s left to read", left)
 		}
 		p.extend(time.Now())
 		if left := time.Until(d.at); left > 6*time.Second {
-			t.Errorf("the client has %s for the next piece", left)
+			t.Errorf("the client has %s left for the next piece", left)
 		}
 	})
 }

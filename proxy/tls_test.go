@@ -71,7 +71,7 @@ func TestTLSWithEitherVersionOfHTTP(t *testing.T) {
 	t.Parallel()
 	g, known := startTLS(t)
 	if !strings.HasPrefix(g.URL(), "https://") {
-		t.Errorf("it calls itself %s", g.URL())
+		t.Errorf("its URL is %s", g.URL())
 	}
 	for version, protocols := range map[string][]string{"HTTP/2.0": {"h2", "http/1.1"}, "HTTP/1.1": {"http/1.1"}} {
 		client := &http.Client{Transport: &http.Transport{
@@ -90,7 +90,7 @@ func TestTLSWithEitherVersionOfHTTP(t *testing.T) {
 	}
 }
 
-// TestTwoFramingsWithinTLS checks that framing which an intermediary could read differently is refused within TLS, too
+// TestTwoFramingsWithinTLS checks that framing that an intermediary could read differently is also refused within TLS
 // (E8).
 func TestTwoFramingsWithinTLS(t *testing.T) {
 	t.Parallel()
@@ -250,15 +250,15 @@ func TestClientCertificates(t *testing.T) {
 		}
 	}
 	passes("no certificate", nil, false)
-	passes("that of another authority", &two, false)
-	passes("that of the authority", &one, true)
+	passes("a certificate of another authority", &two, false)
+	passes("a certificate of the authority", &one, true)
 	trust(two)
 	undated(t, files.ClientCA)
 	g.certificate.mu.Lock()
 	g.certificate.looked = time.Time{}
 	g.certificate.mu.Unlock()
-	passes("that of the authority before", &one, false)
-	passes("that of the new authority", &two, true)
+	passes("a certificate of the previous authority", &one, false)
+	passes("a certificate of the new authority", &two, true)
 }
 
 func TestUnusableAuthorities(t *testing.T) {

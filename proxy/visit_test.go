@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestVisitURL checks that the URL is a plain one, whatever the request claims about its address.
+// TestVisitURL checks that the URL is plain, regardless of the address that the request claims.
 func TestVisitURL(t *testing.T) {
 	t.Parallel()
 	trusted, err := newTrustedProxies([]string{"10.0.0.0/8"})

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// asking is a gate from the callers' view.
+// asking is a gate as seen by callers.
 type asking struct {
 	*testing.T
 	gate *Gate
@@ -120,7 +120,7 @@ func TestAddressesOfOneHost(t *testing.T) {
 	})
 }
 
-// TestRememberedAddressesAreLimited checks that the memory for addresses is bounded (E18).
+// TestRememberedAddressesAreLimited checks that the memory for addresses is limited (E18).
 func TestRememberedAddressesAreLimited(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t)

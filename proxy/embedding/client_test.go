@@ -192,7 +192,7 @@ func TestEndpointWithoutBase64(t *testing.T) {
 	}
 }
 
-// A text that is too long is represented by its beginning, a refused one has no vector, and others are not affected.
+// A text that is too long is represented by its beginning. A refused text has no vector. Others are not affected.
 func TestRefusedTexts(t *testing.T) {
 	t.Parallel()
 	e := newEndpoint(t, func(w http.ResponseWriter, q question) bool {
@@ -265,7 +265,7 @@ func cut(w http.ResponseWriter, _ question) bool {
 	return true
 }
 
-// Whatever happens with one text, all others get their vectors.
+// Whatever happens to one text, all others get their vectors.
 func TestFailingTextDoesNotStopOthers(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(http.ResponseWriter, question) bool{
@@ -389,7 +389,7 @@ func TestFailedQueryDoesNotStopOthers(t *testing.T) {
 	}
 }
 
-// If everything is refused it is the endpoint's fault, and no text is given up.
+// If the endpoint refuses everything, no text is set aside.
 func TestEndpointThatRefusesEverything(t *testing.T) {
 	t.Parallel()
 	e := newEndpoint(t, status(422))
@@ -414,7 +414,7 @@ func TestBusyEndpoint(t *testing.T) {
 	}
 }
 
-// Every unusable answer is a failure with a reason and without the key.
+// Every unusable response is a failure with a reason and without the key.
 func TestUnusableResponses(t *testing.T) {
 	t.Parallel()
 	text := func(s string) func(http.ResponseWriter, question) bool {
@@ -460,8 +460,8 @@ func TestUnusableResponses(t *testing.T) {
 	}
 }
 
-// TestTruncatedErrorsContainNoPartialSecret checks that an endpoint's text shows no part of a credential in any encoding, wherever
-// it is truncated.
+// TestTruncatedErrorsContainNoPartialSecret checks that an endpoint's text shows no part of a credential in any
+// encoding, wherever it is truncated.
 func TestTruncatedErrorsContainNoPartialSecret(t *testing.T) {
 	t.Parallel()
 	const key, header = "canary&key-0123456789", "canary&header-012345"

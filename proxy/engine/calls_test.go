@@ -32,7 +32,7 @@ func TestCallsAreCapturedByStatusOfTheRun(t *testing.T) {
 	}
 }
 
-// keptOf is a call with bodies of that size.
+// keptOf is a call with bodies of the given size.
 type keptOf int
 
 func (k keptOf) Room() int { return int(k) }
@@ -80,7 +80,7 @@ func TestCallsOfARunAreBounded(t *testing.T) {
 	}
 }
 
-// The bodies of all running runs are limited together. A call beyond that is kept without its body, and there is room
+// The bodies of all running runs are limited together. Further calls are kept without their bodies, and there is room
 // again when a run leaves.
 func TestCallsOfAllRunsAreBounded(t *testing.T) {
 	t.Parallel()

@@ -48,13 +48,13 @@ func TestFreeRunWithoutAClientAfterARestartIsCancelled(t *testing.T) {
 		pulled     bool
 		want       mapping.RunStatus
 	}{
-		"at once":                      {0, 9 * time.Minute, false, mapping.RunRunning},
-		"after its time":               {0, 11 * time.Minute, false, mapping.RunInterrupted},
-		"the time without us counts":   {5 * time.Minute, 6 * time.Minute, false, mapping.RunInterrupted},
-		"but there is time to return":  {time.Hour, 50 * time.Second, false, mapping.RunRunning},
-		"which is short":               {time.Hour, 70 * time.Second, false, mapping.RunInterrupted},
-		"a step is asked for":          {0, time.Hour, true, mapping.RunRunning},
-		"a client returns at the last": {time.Hour, time.Hour, true, mapping.RunRunning},
+		"at once":                       {0, 9 * time.Minute, false, mapping.RunRunning},
+		"after its time":                {0, 11 * time.Minute, false, mapping.RunInterrupted},
+		"the time without us counts":    {5 * time.Minute, 6 * time.Minute, false, mapping.RunInterrupted},
+		"but the client may return":     {time.Hour, 50 * time.Second, false, mapping.RunRunning},
+		"which takes little time":       {time.Hour, 70 * time.Second, false, mapping.RunInterrupted},
+		"a step is requested":           {0, time.Hour, true, mapping.RunRunning},
+		"a client returns just in time": {time.Hour, time.Hour, true, mapping.RunRunning},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -91,7 +91,7 @@ func (b *bench) abandoned(t *testing.T) mapping.Run {
 	return r
 }
 
-// A check once a minute finds runs that other processes have parked, repeatedly, and does not restart existing timers.
+// A check once a minute repeatedly finds runs that other processes have parked. It does not restart existing timers.
 func TestParkedRunsOfOtherProcessesAreWatched(t *testing.T) {
 	t.Parallel()
 	const idle = 10 * time.Minute

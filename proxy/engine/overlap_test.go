@@ -21,7 +21,7 @@ func sharing(a *config.Agent) { a.AllowConcurrent = true }
 // nexts holds, by run id, the next events of a run; a closed channel means no more.
 type nexts struct{ byRun sync.Map }
 
-// of returns the channel of a run and creates it at the first call.
+// of returns the channel of a run. It creates the channel at the first call.
 func (n *nexts) of(run string) chan mapping.Event {
 	ch, _ := n.byRun.LoadOrStore(run, make(chan mapping.Event))
 	return ch.(chan mapping.Event)
@@ -208,7 +208,7 @@ func TestConcurrentGraphRunsMergeIntoTheHead(t *testing.T) {
 	}
 	_, after := b.start(t, mapping.StrategyReject, "")
 	if after.Link.Remote != "" || string(after.Graph.Values) != want {
-		t.Errorf("neither upstream thread has the whole state, so the next run brings it: %+v, %s", after.Link, after.Graph.Values)
+		t.Errorf("neither upstream thread has the whole state, so the next run should send it: %+v, %s", after.Link, after.Graph.Values)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// lockstep makes one step per call, n in all, and answers with the text it received.
+// lockstep makes one step per call, n in total, and echoes the text that it received.
 func lockstep(n int) *script {
 	s := &script{exposes: mapping.ExposesNothing}
 	s.run = func(_ context.Context, t adapter.Assignment, yield func(mapping.Event, error) bool) {
@@ -71,7 +71,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("not in time: %s", what)
+			t.Fatalf("timed out waiting for: %s", what)
 		}
 	}
 }
@@ -182,7 +182,7 @@ func shared(t *testing.T, backend *script) (here, there *bench) {
 	t.Helper()
 	here = setup(t, backend)
 	if !here.st.Shared() {
-		t.Skip("about several processes over one database")
+		t.Skip("needs several processes over one database")
 	}
 	return here, open(t, here.path, lockstep(3), func(a *config.Agent) { a.Stepping.Idle = time.Millisecond })
 }

@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestRunsAreDisplacedAfterACrash covers a process that created a run which interrupts another one and died before it stopped
-// that one. The next process stops it, even if it hangs.
+// TestRunsAreDisplacedAfterACrash covers a process that created a run which interrupts another one and died before it
+// stopped that one. The next process stops it, even if it hangs.
 func TestRunsAreDisplacedAfterACrash(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []mapping.Strategy{mapping.StrategyInterrupt, mapping.StrategyRollback} {

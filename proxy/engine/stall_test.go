@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestReadersGetTheReasonIfTheEndCannotBeWritten checks that readers of a run whose end cannot be written get the reason. When
-// the store works again, the run ends as usual.
+// TestReadersGetTheReasonIfTheEndCannotBeWritten checks that readers of a run whose end cannot be written get the
+// reason. When the store works again, the run ends as usual.
 func TestReadersGetTheReasonIfTheEndCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)

@@ -20,9 +20,9 @@ func TestWatchersAreNotifiedOfRunsOfOtherProcesses(t *testing.T) {
 			t.Errorf("no notification of %s", what)
 		}
 	}
-	heard("what was logged elsewhere", func() { b.Wake(run.ID) })
-	heard("what was logged while notices were lost", b.WakeAll)
-	heard("that the run was removed", func() { b.Evict(run.ID) })
+	heard("an entry logged elsewhere", func() { b.Wake(run.ID) })
+	heard("an entry logged while notices were lost", b.WakeAll)
+	heard("the removal of the run", func() { b.Evict(run.ID) })
 }
 
 // After notices were lost, a caller that waits for a thread without a followed run looks again, too.

@@ -81,7 +81,7 @@ func TestFollowersOfAThreadQueryOnlyForOtherEvents(t *testing.T) {
 		first.publish(1, some(3, 5)...)
 		synctest.Wait()
 		if len(got) != told+3 {
-			t.Errorf("%d of 3 entries came", len(got)-told)
+			t.Errorf("%d of 3 entries arrived", len(got)-told)
 		}
 		for range len(got) {
 			if err := <-got; err != nil {
@@ -101,7 +101,7 @@ func TestFollowersOfAThreadQueryOnlyForOtherEvents(t *testing.T) {
 // while all goroutines wait.
 func TestFollowersOfAQuietThreadDoNotQueryTheStore(t *testing.T) {
 	t.Parallel()
-	for name, ends := range map[string]bool{"a run is at work": false, "no run is at work": true} {
+	for name, ends := range map[string]bool{"a run is active": false, "no run is active": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "a.db")

@@ -40,7 +40,7 @@ func openIndexed(t *testing.T, e *embeddingtest.Endpoint) *store.Store {
 	return st
 }
 
-// Items become vectors soon after they were written, and after an unavailable endpoint works again. The log reports the
+// Items become vectors soon after they were written, and when an unavailable endpoint works again. The log reports the
 // outage once.
 func TestItemsBecomeVectors(t *testing.T) {
 	t.Parallel()

@@ -143,7 +143,7 @@ func TestBacklogCountsAreReused(t *testing.T) {
 	}
 }
 
-// The number of a label's values is bounded.
+// The number of a label's values is limited.
 func TestErrorCodesAreLimited(t *testing.T) {
 	t.Parallel()
 	m := New()

@@ -29,7 +29,7 @@ func cut(w http.ResponseWriter) {
 	conn.Close()
 }
 
-// outcomes are different ends of a call, by the paths of an agent.
+// outcomes responds with different ends of a call, by the path of the request.
 var outcomes = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/gone":
@@ -145,8 +145,8 @@ func TestSlowUploadPassedThrough(t *testing.T) {
 	}
 }
 
-// TestRefusedStreamsAreNotFailures covers an answer that turns out to exceed the number of streams, which the bridge
-// ends itself.
+// TestRefusedStreamsAreNotFailures covers a response that exceeds the number of streams and that the bridge ends
+// itself.
 func TestRefusedStreamsAreNotFailures(t *testing.T) {
 	t.Parallel()
 	calls, c := make(counted, 1), config.DefaultAgent()

@@ -199,7 +199,7 @@ func TestUnresponsiveAgents(t *testing.T) {
 	c := config.DefaultAgent()
 	c.URL = "http://127.0.0.1:1"
 	if res, body := send(t, request(t, "GET", serve(t, c).URL+"/agents/legacy/upstream/x", "")); res.StatusCode != http.StatusBadGateway || strings.Contains(body, "127.0.0.1:1") {
-		t.Errorf("an agent that is away: %d %s", res.StatusCode, body)
+		t.Errorf("an unreachable agent: %d %s", res.StatusCode, body)
 	}
 	never := make(chan struct{})
 	defer close(never)
@@ -218,12 +218,13 @@ func TestUnresponsiveAgents(t *testing.T) {
 	if err == nil {
 		defer res.Body.Close()
 		if b, err := io.ReadAll(res.Body); err == nil {
-			t.Errorf("half an answer was passed on as whole: %q", b)
+			t.Errorf("half a response was forwarded as complete: %q", b)
 		}
 	}
 }
 
-// An agent may answer before it has read the body. The answer is forwarded at once, and the rest of the body after it.
+// An agent may respond before it has read the body. The response is forwarded at once, and the rest of the body after
+// it.
 func TestResponseIsForwardedBeforeTheBodyHasEnded(t *testing.T) {
 	t.Parallel()
 	srv := way(t, func(w http.ResponseWriter, r *http.Request) {

@@ -351,7 +351,7 @@ func TestCronIsRefusedIfItsRunsWouldBe(t *testing.T) {
 			}
 		}
 		if _, total, err := w.SearchCrons(t.Context(), adapter.CronQuery{}); total != 0 || err != nil {
-			t.Errorf("%d crons were stored, %v", total, err)
+			t.Errorf("%d crons were stored although all were invalid, %v", total, err)
 		}
 	})
 }
@@ -385,8 +385,9 @@ func TestCronsOfAnotherTenant(t *testing.T) {
 	})
 }
 
-// Another agent works on the thread of a cron. Keys that may not use that agent no longer see the thread, nor do the
-// ticks of their crons, even after the key was removed. Keys that may use it, and a bridge without keys, continue.
+// Another agent works on the thread of a cron. Keys that may not use that agent no longer see the thread. Neither do
+// the ticks of their crons, even after the key has been removed. Keys that may use it, and a bridge without keys,
+// continue.
 func TestCronStopsIfItsKeyLosesAccess(t *testing.T) {
 	t.Parallel()
 	whole := config.Key{ID: "whole"}
@@ -395,12 +396,12 @@ func TestCronStopsIfItsKeyLosesAccess(t *testing.T) {
 		keys  []config.Key // at the time of the tick
 		stops bool
 	}{
-		"a key for one agent":            {"limited", []config.Key{whole, {ID: "limited", Agents: []string{"a"}}}, true},
-		"a key for both agents":          {"limited", []config.Key{whole, {ID: "limited", Agents: []string{"a", "b"}}}, false},
-		"a key for all":                  {"whole", []config.Key{whole}, false},
-		"a key that is there no more":    {"limited", []config.Key{whole}, true},
-		"a key of another tenant by now": {"limited", []config.Key{whole, {ID: "limited", Tenant: "t"}}, true},
-		"without keys":                   {"", nil, false},
+		"a key for one agent":                    {"limited", []config.Key{whole, {ID: "limited", Agents: []string{"a"}}}, true},
+		"a key for both agents":                  {"limited", []config.Key{whole, {ID: "limited", Agents: []string{"a", "b"}}}, false},
+		"a key for all":                          {"whole", []config.Key{whole}, false},
+		"a key that was removed":                 {"limited", []config.Key{whole}, true},
+		"a key that has moved to another tenant": {"limited", []config.Key{whole, {ID: "limited", Tenant: "t"}}, true},
+		"without keys":                           {"", nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
-// asked counts searches by meaning: each requests one vector.
+// asked counts searches by meaning. Each of them requests one vector.
 type asked struct{ atomic.Int64 }
 
 func (a *asked) Query(context.Context, string) ([]float32, error) {

@@ -81,13 +81,13 @@ func TestGraphCreatesSupersteps(t *testing.T) {
 		values string
 		code   string
 	}{
-		"made by the graph":              {graph: "graph", list: jumps(), next: []string{"c"}, values: `{"n":2}`},
-		"made by the bridge":             {graph: "graph", list: jumps()[:1], err: errAway, values: `{"n":1}`},
-		"refused by the graph":           {graph: "graph", list: jumps()[:1], err: errRefused, code: mapping.CodeUpstreamError},
-		"a jump, and the graph is away":  {graph: "graph", list: jumps(), err: errAway, code: mapping.CodeUpstreamUnreachable},
-		"a jump, and no graph is named":  {list: jumps(), code: mapping.CodeNotSupported},
-		"a jump for a task/step agent":   {graph: "legacy", list: jumps(), code: mapping.CodeNotSupported},
-		"no jump, for a task/step agent": {graph: "legacy", list: jumps()[:1], values: `{"n":1}`},
+		"created by the graph":                 {graph: "graph", list: jumps(), next: []string{"c"}, values: `{"n":2}`},
+		"created by the bridge":                {graph: "graph", list: jumps()[:1], err: errAway, values: `{"n":1}`},
+		"refused by the graph":                 {graph: "graph", list: jumps()[:1], err: errRefused, code: mapping.CodeUpstreamError},
+		"a jump, and the graph is unreachable": {graph: "graph", list: jumps(), err: errAway, code: mapping.CodeUpstreamUnreachable},
+		"a jump, and no graph is named":        {list: jumps(), code: mapping.CodeNotSupported},
+		"a jump for a task/step agent":         {graph: "legacy", list: jumps(), code: mapping.CodeNotSupported},
+		"no jump, for a task/step agent":       {graph: "legacy", list: jumps()[:1], values: `{"n":1}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -41,7 +41,7 @@ func (slowAsker) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mappi
 	}
 }
 
-// A client that has received a question can read and answer it at once, by every route.
+// A client that has received a question can immediately read and answer it, by every route.
 func TestQuestionIsReadableOnceItsStepIs(t *testing.T) {
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, slowAsker{})

@@ -81,7 +81,7 @@ func TestFirstStepsOnSeveralReplicasMakeOneRun(t *testing.T) {
 	}
 }
 
-// C4: input that arrives while a run continues is answered, whichever replica receives it: no step before the answer is
+// C4: input that arrives while a run continues is answered, whichever replica receives it. No step before the answer is
 // the last, and all replicas list the same steps.
 func TestInputDuringARunOnAnotherReplica(t *testing.T) {
 	t.Parallel()

@@ -174,7 +174,7 @@ var fileTales = rapid.Custom(func(r *rapid.T) fileTale {
 	return fileTale{rapid.SliceOfN(deed, 6, 12).Draw(r, "deeds"), rapid.Permutation([]int{1, 2, 3}).Draw(r, "gone")}
 })
 
-// Whatever concurrent runs and clients do to files, deleting some runs leaves what the others made of them.
+// Whatever concurrent runs and clients do to files, deleting some runs leaves the results of the others.
 func TestFilesMatchTheRemainingRuns(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -236,7 +236,7 @@ func TestFilesNeededByOtherRunsRemain(t *testing.T) {
 	})
 }
 
-// After deleting a concurrent run, each path is what the other runs made of it.
+// After deleting a concurrent run, each path has the content from the other runs.
 func TestFilesOfAConcurrentRunAreRemoved(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

@@ -264,7 +264,7 @@ func TestDeletedRunRewindsTheHead(t *testing.T) {
 	})
 }
 
-// A run without a state of its own also began on one, and is replayed from it.
+// A run that creates no state still began on one, and is replayed from it.
 func TestDeletedRunKeepsTheStateFromWhichOthersBegan(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

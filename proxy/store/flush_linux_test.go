@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unflushed returns how many pages of a database's log the kernel has not written to disk, and which a power failure
-// would lose.
+// unflushed returns the number of pages of a database's log that the kernel has not written to disk. A power failure
+// would lose them.
 func (b *harness) unflushed(path string) uint64 {
 	b.t.Helper()
 	f, err := os.Open(path + "-wal")

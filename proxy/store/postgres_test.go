@@ -148,8 +148,8 @@ func TestPendingRunsAreClaimedOnceOverProcesses(t *testing.T) {
 	}
 }
 
-// TestExpiredLeaseIsTakenOver checks that a run with an expired lease can be claimed, and that its former holder can
-// change nothing (C2, C3).
+// TestExpiredLeaseIsTakenOver checks that a run with an expired lease can be claimed, and that its former holder can no
+// longer change anything (C2, C3).
 func TestExpiredLeaseIsTakenOver(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
@@ -382,7 +382,8 @@ func TestIdempotencyKeyHoldsOverProcesses(t *testing.T) {
 	}
 }
 
-// Other processes are notified of timed work, since the process that recorded it may be gone when it is due.
+// Other processes are notified of timed work, since the process that recorded it may have stopped by the time it is
+// due.
 func TestDueWorkNotifiesOtherProcesses(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
@@ -421,7 +422,7 @@ func TestDueWorkNotifiesOtherProcesses(t *testing.T) {
 	heard("a webhook", b.Deliveries.Changed())
 }
 
-// TestLostNoticesAreCompensated breaks the notification connection. One notice to check everything makes up for the
+// TestLostNoticesAreCompensated breaks the notification connection. A single notice to check everything replaces the
 // missed ones (C5).
 func TestLostNoticesAreCompensated(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ import (
 )
 
 // A run that allows concurrent runs is removed after a client changed the state, also if it began at an older
-// checkpoint. What depends on it remains readable.
+// checkpoint. Data that depends on it remains readable.
 func TestConcurrentRunIsRemovedBelowAChange(t *testing.T) {
 	t.Parallel()
 	for name, elsewhere := range map[string]bool{"at the head": false, "at an older checkpoint": true} {
@@ -48,8 +48,8 @@ func TestConcurrentRunIsRemovedBelowAChange(t *testing.T) {
 	}
 }
 
-// Concurrent runs are removed one after the other, in any order. The state is always that of the remaining runs,
-// whichever wrote last.
+// Concurrent runs are removed one at a time, in any order. The state is always that of the remaining runs, whichever
+// wrote last.
 func TestConcurrentRunsAreRemovedInAnyOrder(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

@@ -41,15 +41,15 @@ func TestStrategiesOnABusyThread(t *testing.T) {
 			stop     string
 			shared   bool // the first run allows concurrent ones
 		}{
-			"reject":     {strategy: mapping.StrategyReject, conflict: true},
-			"default":    {strategy: "", conflict: true},
-			"enqueue":    {strategy: mapping.StrategyEnqueue},
-			"interrupt":  {strategy: mapping.StrategyInterrupt, active: true, stop: "cancel"},
-			"rollback":   {strategy: mapping.StrategyRollback, active: true, stop: "rollback"},
-			"concurrent": {strategy: mapping.StrategyConcurrent, claimed: true, shared: true},
-			"concurrent, beside one that wants to be alone": {strategy: mapping.StrategyConcurrent},
-			"reject, beside one that shares":                {strategy: mapping.StrategyReject, conflict: true, shared: true},
-			"enqueue, behind one that shares":               {strategy: mapping.StrategyEnqueue, shared: true},
+			"reject":                               {strategy: mapping.StrategyReject, conflict: true},
+			"default":                              {strategy: "", conflict: true},
+			"enqueue":                              {strategy: mapping.StrategyEnqueue},
+			"interrupt":                            {strategy: mapping.StrategyInterrupt, active: true, stop: "cancel"},
+			"rollback":                             {strategy: mapping.StrategyRollback, active: true, stop: "rollback"},
+			"concurrent":                           {strategy: mapping.StrategyConcurrent, claimed: true, shared: true},
+			"concurrent, next to an exclusive run": {strategy: mapping.StrategyConcurrent},
+			"reject, next to a concurrent run":     {strategy: mapping.StrategyReject, conflict: true, shared: true},
+			"enqueue, behind a concurrent run":     {strategy: mapping.StrategyEnqueue, shared: true},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -244,7 +244,7 @@ func TestErrorNamesTheQueueLimit(t *testing.T) {
 	})
 }
 
-// INV3 under load: many runs are created at once on one thread, and one runs.
+// INV3 under load: many runs are created on one thread at the same time, and only one of them runs.
 func TestOneActiveRunPerThread(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

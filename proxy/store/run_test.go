@@ -153,7 +153,7 @@ func TestRunsReadAndStoppedWhileTheyExecute(t *testing.T) {
 	})
 }
 
-// liveAmongOthers executes one run until it ends or is lost. What the others do to it depends on its number.
+// liveAmongOthers executes one run until it ends or is lost. The actions of the others depend on its number.
 func liveAmongOthers(b *harness, n int) {
 	b.t.Helper()
 	c := b.create(newThreadRun())

@@ -59,8 +59,8 @@ func (b *harness) settle() (forgotten []string) {
 	return forgotten
 }
 
-// Whatever keys a database has had, the newest alone can read all of it. If it was sealed from the start, its files
-// contain no words of its bodies.
+// Regardless of the keys that a database has had, the newest alone can read all of it. If it was sealed from the start,
+// its files contain no words of its bodies.
 func TestKeysAreAddedAndRemoved(t *testing.T) {
 	t.Parallel()
 	want, err := os.ReadFile(readFile)

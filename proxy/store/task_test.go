@@ -230,7 +230,7 @@ func TestConcurrentRunsOfATaskCreateOne(t *testing.T) {
 	})
 }
 
-// C4: a step is handed out as the last one, or a run is created after it. Whichever comes second takes the first into
+// C4: a step is handed out as the last one, or a run is created after it. The later of the two takes the earlier into
 // account.
 func TestLastStepOrFollowUp(t *testing.T) {
 	t.Parallel()

@@ -64,7 +64,7 @@ func TestPostgresRefusesInvalidText(t *testing.T) {
 	}
 }
 
-// Failure messages are stored even if an agent or a receiver wrote part of them.
+// Failure messages are stored even if part of them comes from an agent or a receiver.
 func TestFailuresAreKeptAsText(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

@@ -28,8 +28,8 @@ func TestSpansOfCallsContainNoSecrets(t *testing.T) {
 	}
 }
 
-// TestErrorsOfSpans checks that an unusable answer is an error, but not a missing object or a call that the bridge
-// ended itself.
+// TestErrorsOfSpans checks that an unusable response is an error, but not a missing object or a call that the bridge
+// itself ended.
 func TestErrorsOfSpans(t *testing.T) {
 	t.Parallel()
 	came := make(chan *tracepb.Span, 8)

@@ -9,7 +9,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
-// TestEachTickOfACronHasATrace checks that runs of a cron are below a separate trace, since no request created them.
+// TestEachTickOfACronHasATrace checks that each tick of a cron has a separate trace, since no request created its runs.
 func TestEachTickOfACronHasATrace(t *testing.T) {
 	t.Parallel()
 	came := make(chan *tracepb.Span, 8)

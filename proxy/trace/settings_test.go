@@ -82,11 +82,11 @@ func TestUnsupportedSettingsAreRefused(t *testing.T) {
 	}
 	_, err := trace.Read([]string{somewhere, "OTEL_TRACES_SAMPLER=traceidratio", "OTEL_TRACES_SAMPLER_ARG=NaN"})
 	if err == nil || !strings.Contains(err.Error(), "from 0 to 1") {
-		t.Errorf("a ratio that is none: %v", err)
+		t.Errorf("an invalid ratio: %v", err)
 	}
 	_, err = trace.Read([]string{somewhere, "OTEL_EXPORTER_OTLP_HEADERS=authorization=secret%zz"})
 	if err == nil || strings.Contains(err.Error(), "secret") {
-		t.Errorf("a header that cannot be read: %v", err)
+		t.Errorf("an unreadable header: %v", err)
 	}
 }
 

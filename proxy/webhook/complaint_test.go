@@ -19,10 +19,10 @@ func TestUnreadableOutboxIsLoggedOnce(t *testing.T) {
 	}
 	for range 5 {
 		if wait := s.start(t.Context(), new(sync.WaitGroup)); wait != retryStore {
-			t.Fatalf("the next look is in %s", wait)
+			t.Fatalf("the next attempt is in %s", wait)
 		}
 	}
 	if n := logged.Len(); n != 1 {
-		t.Errorf("said %d times", n)
+		t.Errorf("logged %d times", n)
 	}
 }

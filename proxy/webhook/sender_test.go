@@ -128,7 +128,7 @@ type received struct {
 	body   string
 }
 
-// receiver records its requests and answers them.
+// receiver records its requests and responds to them.
 func receiver(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.Request)) (url string, got chan received) {
 	t.Helper()
 	got = make(chan received, 100)
@@ -381,6 +381,6 @@ func TestTenantCannotUseAllAttempts(t *testing.T) {
 	}
 	s.leave("host0", "a")
 	if !s.pick(map[string]int{}, map[string]int{}, "host", "a") {
-		t.Error("there is no room for the tenant when one of its attempts is over")
+		t.Error("there is no room for the tenant after one of its attempts has ended")
 	}
 }

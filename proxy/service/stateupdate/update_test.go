@@ -51,7 +51,7 @@ func (k *keeper) UpdateState(ctx context.Context, _ adapter.Copy, _ *adapter.For
 	return adapter.State{Values: state, Checkpoint: fmt.Sprint("up", k.told)}, err
 }
 
-// keeps replaces graph by an agent that accepts state updates, and creates a thread whose state it has.
+// keeps replaces graph with an agent that accepts state updates, and creates a thread whose state it has.
 func (b *bench) keeps(t *testing.T, k *keeper, others ...*bench) (thread string) {
 	t.Helper()
 	k.Agent = b.Graph

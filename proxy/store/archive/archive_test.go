@@ -81,7 +81,7 @@ func odd(t testing.TB, path string) {
 	ok(t, err)
 }
 
-// Exporting an imported export gives the same bytes, also by way of the other database.
+// Exporting an imported export gives the same bytes, also through the other database.
 func TestRoundTripIsExact(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {

@@ -25,7 +25,7 @@ func refusing(e *embeddingtest.Endpoint, words string) {
 	})
 }
 
-// embedOnce makes some vectors and returns the names of items set aside.
+// embedOnce creates some vectors and returns the names of items that were set aside.
 func (b *harness) embedOnce() (aside []string) {
 	b.t.Helper()
 	_, list, err := b.ItemChores.Embed(b.ctx)
@@ -137,8 +137,8 @@ func TestRefusalsAreDeletedWithTheirItems(t *testing.T) {
 	})
 }
 
-// While a change of the model remakes all vectors, tenants take turns, the newest items come first, and searches of
-// items with late vectors report that they used words only.
+// While all vectors are rebuilt after a change of the model, tenants take turns, the newest items come first, and
+// searches of items with late vectors report that they used words only.
 func TestANewItemDoesNotWaitForAllOthers(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

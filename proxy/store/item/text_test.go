@@ -93,7 +93,7 @@ func TestTextSearchFollowsItsItems(t *testing.T) {
 	})
 }
 
-// The filter is applied before scoring, however many other items have the word.
+// The filter is applied before scoring, regardless of the number of other items with the word.
 func TestTextSearchFiltersBeforeItScores(t *testing.T) {
 	t.Parallel()
 	b := openAt(t, filepath.Join(t.TempDir(), "a.db"), store.Options{Synchronous: "normal"})
@@ -114,8 +114,8 @@ func TestTextSearchFiltersBeforeItScores(t *testing.T) {
 	}
 }
 
-// If more items than a search reads have the same share of the word, those with the first names are found, whatever the
-// order of writing.
+// If more items than a search reads have the same share of the word, those with the first names are found, regardless
+// of the order of writing.
 func TestTextSearchSelectsTheSameOfManyEqualItems(t *testing.T) {
 	t.Parallel()
 	const items, scored = 4500, 1000
@@ -147,7 +147,7 @@ func TestTextSearchSelectsTheSameOfManyEqualItems(t *testing.T) {
 	})
 }
 
-// Live items are found however many expired ones have not been removed yet.
+// Live items are found regardless of the number of expired ones that have not been removed yet.
 func TestTextSearchFindsLiveItemsAmongExpiredOnes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -232,7 +232,7 @@ func TestSearchesRefreshFoundItems(t *testing.T) {
 	})
 }
 
-// tokensLeft returns how many rows of tokens there are, since a search does not find rows without an item.
+// tokensLeft returns the number of rows of tokens, since a search does not find rows without an item.
 func (b *harness) tokensLeft() (n int) {
 	b.t.Helper()
 	n, err := b.Items.TokenRows(b.ctx)

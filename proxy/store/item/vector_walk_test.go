@@ -96,7 +96,7 @@ func walkItem(n int) item.Put {
 	return item.Put{Item: mapping.Item{Namespace: walkSpace(n), Key: fmt.Sprint("k", n), Value: value}, Index: []byte(`["t","deep.n"]`)}
 }
 
-// fillWalk writes the items, makes their vectors and loads them with a search.
+// fillWalk writes the items, creates their vectors and loads them with a search.
 func (b *harness) fillWalk() {
 	b.t.Helper()
 	var list []item.Put

@@ -59,7 +59,7 @@ var harms = map[string]func(path string) error{
 		_, err = f.WriteAt(bytes.Repeat([]byte{0xff}, int(info.Size())-4096), 4096)
 		return err
 	},
-	"cut off": func(path string) error { return os.Truncate(path, 4096) },
+	"truncated": func(path string) error { return os.Truncate(path, 4096) },
 }
 
 // TestDamageFoundInUseEndsWriting checks that reading or writing a damaged page ends all writing. Nothing more is

@@ -50,7 +50,7 @@ func TestFileTruncatedInUse(t *testing.T) {
 	}
 }
 
-// TestLogRemovedInUse checks that a missing write-ahead log is noticed. Without it, the file lacks the latest
+// TestLogRemovedInUse checks that a missing write-ahead log is noticed. Without the log, the file lacks the latest
 // acknowledged data after a crash (D3).
 func TestLogRemovedInUse(t *testing.T) {
 	t.Parallel()
