@@ -59,7 +59,7 @@ func TestDataCommands(t *testing.T) {
 	said(3, "data rm --yes"+of, "removed data of alice: 1 thread", "agent step keeps ", "no way to delete")
 	run("graph")
 	graph.Canned = map[string]*adaptertest.Canned{"DELETE /threads/{t}": {Status: 503, Times: 1000}}
-	said(1, "data rm --yes -o json --keep-file"+of, `"outcome": "failed"`, "has not deleted its copy")
+	said(1, "data rm --yes -o json --keep-file"+of, `"outcome": "failed"`, "did not delete its copy")
 	said(3, "data rm --yes --leave-copies"+of, "agent graph keeps ")
 	said(0, "data rm --yes"+of, "removed data of alice: nothing")
 }

@@ -87,7 +87,7 @@ func TestCommandLines(t *testing.T) {
 		{"bad level", nil, []string{"serve", "--log-level", "loud"}, 2, "", `flag --log-level: "loud" is not one of`},
 		{"bad format", nil, []string{"serve", "--log-format", "xml"}, 2, "", `flag --log-format: "xml" is not one of`},
 		{"address in use", nil, []string{"serve", "--agent", "a=http://x", "--listen", taken.Listener.Addr().String(), "--database", filepath.Join(t.TempDir(), "a.db")}, 1, "",
-			"listen: " + taken.Listener.Addr().String() + " cannot be listened on: address already in use. Set listen to another address"},
+			"listen: cannot listen on " + taken.Listener.Addr().String() + ": address already in use. Set listen to another address"},
 		{"database that cannot be", nil, []string{"serve", "--agent", "a=http://x", "--database", filepath.Join(good, "x.db")}, 1, "", "good.yaml"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -121,7 +121,7 @@ func TestRunsCommands(t *testing.T) {
 		t.Errorf("a run that waits has not ended: %s", state)
 	}
 	holds(t, s.ok("runs", "show", parked, "-o", "json"), `"state": "parked"`)
-	holds(t, s.ok("runs", "explain", parked), "It waits for a client to ask for step 2.")
+	holds(t, s.ok("runs", "explain", parked), "It is waiting for a client to request step 2.")
 	holds(t, s.ok("runs", "explain", asks, "-o", "json"), `"reason": "question"`)
 	holds(t, s.ok("runs", "follow", done), "The answer to What is a bridge?")
 	holds(t, s.ok("runs", "follow", done, "-o", "json"), `{"event":"updates","id":`)

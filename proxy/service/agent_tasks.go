@@ -162,7 +162,8 @@ func (a *agentTasks) start(ctx context.Context, l mapping.Link) *adapter.Fork {
 	return &at.at
 }
 
-// find moves checkpoints from wanted to found, with their tasks. If some are missing, it reads further, at most twice.
+// find moves checkpoints from wanted to found, with their tasks. If some are missing, it reads further pages, at most
+// two.
 func (w *taskWalk) find(ctx context.Context, wanted *wantedTasks, found map[string]json.RawMessage) {
 	for reads := 0; ; reads++ {
 		wanted.keys = slices.DeleteFunc(wanted.keys, func(key taskKey) bool {
@@ -181,8 +182,8 @@ func (w *taskWalk) find(ctx context.Context, wanted *wantedTasks, found map[stri
 	}
 }
 
-// take returns the tasks of a checkpoint that was read. If the server names no runs, it takes the newest one of the step
-// that was not taken yet, because an older copy may have counted the same steps.
+// take returns the tasks of a checkpoint that was read. If the server names no runs, it takes the newest checkpoint of
+// that step that was not taken yet, because an older copy may have counted the same steps.
 func (w *taskWalk) take(key taskKey) (tasks json.RawMessage, ok bool) {
 	if tasks, ok = w.read[key]; ok || key.id != "" {
 		return tasks, ok
@@ -196,7 +197,7 @@ func (w *taskWalk) take(key taskKey) (tasks json.RawMessage, ok bool) {
 	return tasks, ok
 }
 
-// readOn reads the next checkpoints of the copy.
+// readOn reads the next page of checkpoints of the copy.
 func (w *taskWalk) readOn(ctx context.Context, limit int) {
 	list, err := w.copied.TaskHistory(ctx, w.copied.of, w.before, w.run, limit)
 	w.over = err != nil || len(list) < limit

@@ -68,10 +68,10 @@ var (
 	errRefused = mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamError, "It has no such node.")
 )
 
-// TestSuperstepsAreMadeByTheGraph checks that the thread's graph creates the states, so that runs continue where they
+// TestGraphCreatesSupersteps checks that the thread's graph creates the states, so that runs continue where they
 // lead. If the graph is unavailable, the bridge creates them, unless they contain jumps. If the graph refuses them, so
 // does the bridge.
-func TestSuperstepsAreMadeByTheGraph(t *testing.T) {
+func TestGraphCreatesSupersteps(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		graph  string
@@ -81,13 +81,13 @@ func TestSuperstepsAreMadeByTheGraph(t *testing.T) {
 		values string
 		code   string
 	}{
-		"made by the graph":              {graph: "graph", list: jumps(), next: []string{"c"}, values: `{"n":2}`},
-		"made by the bridge":             {graph: "graph", list: jumps()[:1], err: errAway, values: `{"n":1}`},
-		"refused by the graph":           {graph: "graph", list: jumps()[:1], err: errRefused, code: mapping.CodeUpstreamError},
-		"a jump, and the graph is away":  {graph: "graph", list: jumps(), err: errAway, code: mapping.CodeUpstreamUnreachable},
-		"a jump, and no graph is named":  {list: jumps(), code: mapping.CodeNotSupported},
-		"a jump for a task/step agent":   {graph: "legacy", list: jumps(), code: mapping.CodeNotSupported},
-		"no jump, for a task/step agent": {graph: "legacy", list: jumps()[:1], values: `{"n":1}`},
+		"created by the graph":                 {graph: "graph", list: jumps(), next: []string{"c"}, values: `{"n":2}`},
+		"created by the bridge":                {graph: "graph", list: jumps()[:1], err: errAway, values: `{"n":1}`},
+		"refused by the graph":                 {graph: "graph", list: jumps()[:1], err: errRefused, code: mapping.CodeUpstreamError},
+		"a jump, and the graph is unreachable": {graph: "graph", list: jumps(), err: errAway, code: mapping.CodeUpstreamUnreachable},
+		"a jump, and no graph is named":        {list: jumps(), code: mapping.CodeNotSupported},
+		"a jump for a task/step agent":         {graph: "legacy", list: jumps(), code: mapping.CodeNotSupported},
+		"no jump, for a task/step agent":       {graph: "legacy", list: jumps()[:1], values: `{"n":1}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -158,9 +158,9 @@ func TestARepeatedThreadLeavesNoSecondCopy(t *testing.T) {
 	}
 }
 
-// TestTheFirstUpdateAsANodeIsTheGraphs checks that the graph creates the first state of a thread or refuses it. If the
+// TestGraphAppliesTheFirstUpdateAsANode checks that the graph creates the first state of a thread or refuses it. If the
 // graph is unavailable, the bridge creates the state.
-func TestTheFirstUpdateAsANodeIsTheGraphs(t *testing.T) {
+func TestGraphAppliesTheFirstUpdateAsANode(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		err    error
@@ -265,8 +265,8 @@ func TestAnUpdateOfAnEarlierStateIsTheGraphs(t *testing.T) {
 	wantState(t, b, th.ID, `{"n":3}`, []string{"b"})
 }
 
-// TestAnUpdateAsTheNodeThatAsksClosesItsQuestion checks that the question is closed unless the node comes next again.
-func TestAnUpdateAsTheNodeThatAsksClosesItsQuestion(t *testing.T) {
+// TestUpdateAsTheAskingNodeClosesItsQuestion checks that the question is closed unless the node comes next again.
+func TestUpdateAsTheAskingNodeClosesItsQuestion(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		next []string

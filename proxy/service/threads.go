@@ -182,7 +182,7 @@ func (s *Service) CopyThread(ctx context.Context, id, idempotencyKey string) (ma
 	return s.WithValues(ctx, t)
 }
 
-// makeThread creates a thread and wakes its waiters. existed reports whether the thread already existed.
+// makeThread creates a thread and wakes those that wait for it. existed reports whether the thread was there already.
 func (s *Service) makeThread(ctx context.Context, n store.ThreadCreation) (t mapping.Thread, existed bool, err error) {
 	t, existed, err = s.store.Threads.Create(ctx, n)
 	if err == nil && !existed {
@@ -191,7 +191,7 @@ func (s *Service) makeThread(ctx context.Context, n store.ThreadCreation) (t map
 	return t, existed, err
 }
 
-// RemoveThread deletes a thread without active runs, and everything this process has in memory of it.
+// RemoveThread deletes a thread without active runs, and drops everything that this process has in memory about it.
 func (s *Service) RemoveThread(ctx context.Context, id string, runs []mapping.Run, remove func(context.Context, string) error) error {
 	tasks, _, err := s.store.Tasks.List(ctx, store.TaskQuery{ThreadID: id})
 	if err != nil {
@@ -225,14 +225,14 @@ func (s *Service) ClearThread(ctx context.Context, id string) ([]mapping.Run, er
 	return runs, err
 }
 
-// ForgetRun drops what this process has in memory of a removed run.
+// ForgetRun drops everything that this process has in memory about a removed run.
 func (s *Service) ForgetRun(r mapping.Run) {
 	s.log.Evict(r.ID)
 	s.log.WakeThread(r.ThreadID)
 	s.ForgetTask(r.Tenant, r.TaskID)
 }
 
-// ForgetTask drops what this process has in memory of a task that was removed or lost a run.
+// ForgetTask drops everything that this process has in memory about a task that was removed or lost a run.
 func (s *Service) ForgetTask(tenant, taskID string) { s.stepper.Forget(tenant, taskID) }
 
 func (s *Service) SearchThreads(ctx context.Context, q adapter.ThreadSearch) (iter.Seq2[mapping.Thread, error], int, error) {
@@ -247,7 +247,7 @@ func (s *Service) SearchThreads(ctx context.Context, q adapter.ThreadSearch) (it
 	return those(list, func(t mapping.Thread) (mapping.Thread, error) { return s.withListedValues(ctx, t, states) }), total, nil
 }
 
-// withListedValues is WithValues for a thread of a list.
+// withListedValues is like WithValues, for a thread of a list.
 func (s *Service) withListedValues(ctx context.Context, t mapping.Thread, states stateReader) (mapping.Thread, error) {
 	now, fold, err := s.readHeadWith(ctx, &t, states)
 	if err != nil {

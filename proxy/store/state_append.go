@@ -21,7 +21,7 @@ type StateOptions struct {
 	ClearInterrupts bool
 	Held            string         // the token of Hold, if the thread is held for this update
 	Key             IdempotencyKey // of the request
-	Makes           string         // the id that a repeated request with the Key gets as already made
+	Makes           string         // id returned for a repeated request with the Key as the object that it created
 }
 
 // Append logs state events outside of a run (state update, PATCH, fork, import). It returns Conflict thread_busy while

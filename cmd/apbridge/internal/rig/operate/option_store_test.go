@@ -201,7 +201,7 @@ var storeProofs = map[string]func(*testing.T){
 		}
 	},
 	"store.ttl.sweep_interval_minutes": rig.ProvenBy("proxy/maintenance", "TestItemsAreSweptAsOftenAsConfigured"),
-	"store.vector_cache":               rig.ProvenBy("proxy/store", "TestVectorsThatAreNotKept"),
+	"store.vector_cache":               rig.ProvenBy("proxy/store", "TestUncachedVectors"),
 }
 
 // search_by makes a query find items only by meaning or by words, and neither is reported as a loss.
