@@ -90,7 +90,7 @@ func TestBackupWhileABridgeServes(t *testing.T) {
 	says(t, 1, "another process is using it", "restore", file, "--database", database)
 	says(t, 0, "is complete. It contains ", "restore", "--check", file)
 	says(t, 0, "Restored "+back+". It contains ", "restore", file, "--database", back)
-	says(t, 1, "is there already, and nothing is written over it", "restore", file, "--database", back)
+	says(t, 1, "already exists and is not overwritten", "restore", file, "--database", back)
 	again := over(t, back, agent)
 	for path, want := range states {
 		if got := get(t, again.URL+path); got != want {

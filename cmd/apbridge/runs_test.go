@@ -299,7 +299,7 @@ func TestAgentsAndHealth(t *testing.T) {
 	holds(t, s.fails(1, "agents", "--url", plain), "speaks TLS. Use https:// instead of http:// with --url or APBRIDGE_URL")
 	holds(t, s.fails(1, "health", stranger), "responded with 404 Not Found, unlike a bridge")
 	holds(t, s.fails(1, "agents", "--url", stranger), "responded with 404 Not Found, unlike a bridge")
-	holds(t, s.fails(1, "agents", "--key", "wrong"), "The API key is not known here.", "APBRIDGE_KEY or --key")
+	holds(t, s.fails(1, "agents", "--key", "wrong"), "Unknown API key.", "APBRIDGE_KEY or --key")
 	holds(t, s.fails(2, "agents", "--url", "127.0.0.1:80"), "is not the URL of a bridge")
 	holds(t, s.fails(2, "runs", "ls", "-o", "xml"), "not one of text, json")
 	holds(t, s.fails(1, "runs", "ls", "--agent", "lagacy"), `there is no agent "lagacy"; did you mean "legacy"?`)
