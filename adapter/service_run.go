@@ -83,7 +83,7 @@ type RunRequest struct {
 	ByClock      bool `json:"-"` // created by a cron, so no client can answer
 	// NewTask makes the input begin a new task even if the agent asks its user something on the thread.
 	NewTask bool `json:"-"`
-	Command      *Command
+	Command *Command
 	// ParentAnswers is set if the caller is a graph that was resumed and calls the agent again from one of its nodes.
 	// It holds the answers that the graph received, by question id.
 	ParentAnswers map[string]json.RawMessage `json:"-"`
@@ -104,7 +104,7 @@ type RunRequest struct {
 	InterruptBefore []string
 	InterruptAfter  []string
 	Retries         int  // how often a failed run is retried
-	RetriesSaid     bool // the client specified it; otherwise the agent's configuration applies
+	RetriesSet      bool // the client specified it; otherwise the agent's configuration applies
 	StrictResume    bool // refuse an answer that is not exactly one to open questions: rule.CheckStrictly
 	IdempotencyKey  string
 	// Request is the request that the IdempotencyKey stands for, if the other fields were derived from it and from the

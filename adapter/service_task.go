@@ -25,9 +25,9 @@ type TaskQuery struct {
 	// ThreadName selects the thread to which the caller gave this name for the agent, otherwise the one with this id.
 	ThreadName string
 	Status     []mapping.TaskStatus // one of these
-	Since    time.Time            // the status changed then or later
-	After    mapping.TaskMark     // tasks after this one in the list; zero: from the start
-	Limit    int                  // 0: all
+	Since      time.Time            // the status changed then or later
+	After      mapping.TaskMark     // tasks after this one in the list; zero: from the start
+	Limit      int                  // 0: all
 }
 
 // Page is a page of a list, from 1.
@@ -88,9 +88,9 @@ type StepRequest struct {
 	Input           *string
 	AdditionalInput json.RawMessage
 	IdempotencyKey  string
-	// Retries and RetriesSaid as in RunRequest, for a run that this request starts.
-	Retries     int
-	RetriesSaid bool
+	// Retries and RetriesSet as in RunRequest, for a run that this request starts.
+	Retries    int
+	RetriesSet bool
 }
 
 // Handout is a step being sent to a client. The hand-out is already durable, so that a process that dies does not hand

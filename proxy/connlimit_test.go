@@ -74,14 +74,14 @@ func TestHijackedConnectionsCount(t *testing.T) {
 	defer conn.Close()
 	_, _ = fmt.Fprintf(conn, "GET /hijacked HTTP/1.1\r\nHost: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", g.Addr())
 	<-in
-	if n := g.door.connections.open.Load(); n != 1 {
+	if n := g.admission.connections.open.Load(); n != 1 {
 		t.Errorf("%d connections are open, want 1", n)
 	}
 	// The following bytes are not requests, whatever they look like.
 	_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
 	close(out)
 	<-closed
-	if n := g.door.connections.open.Load(); n != 0 {
+	if n := g.admission.connections.open.Load(); n != 0 {
 		t.Errorf("%d connections are open, want none", n)
 	}
 }
@@ -97,7 +97,7 @@ func TestAKeyLeavesConnectionsToOthers(t *testing.T) {
 			c.Auth.Keys = append(c.Auth.Keys, config.Key{ID: id, Key: config.Secret(keyOf(id)), Tenant: id[:1]})
 		}
 	}, held.mount)
-	g.door.connections.most = 8
+	g.admission.connections.most = 8
 	use, err := g.Reconfigure(g.cfg, held.mount)
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ func (s *Server) drain() {
 	s.http.SetKeepAlivesEnabled(false)
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.ShutdownGrace)
 	defer cancel()
-	idle := s.door.admission.close()
+	idle := s.admission.requests.close()
 	s.handOver(ctx)
 	select {
 	case <-idle:

@@ -65,20 +65,20 @@ type Options struct {
 // Server is the bridge's HTTP server. It is created with New, and Run must be called only once.
 type Server struct {
 	refuser
-	cfg         *config.Config // at the start
-	opt         Options
-	certificate *certificate // nil without TLS
-	strangers   *guard.UnknownOrigins
-	times       times
-	ops         operations
-	door        *admissionGuard
-	now         atomic.Pointer[served]
-	http        *http.Server
-	admin       *http.Server
-	inside      map[string]http.Handler // further paths of the admin listener
-	within      http.Handler            // handles Options.AdminRoutes
-	on          *Listeners
-	cut         context.CancelCauseFunc // ends the contexts of all requests
+	cfg            *config.Config // at the start
+	opt            Options
+	certificate    *certificate // nil without TLS
+	unknownOrigins *guard.UnknownOrigins
+	times          times
+	ops            operations
+	admission      *admissionGuard
+	now            atomic.Pointer[activeConfig]
+	http           *http.Server
+	admin          *http.Server
+	inside         map[string]http.Handler // further paths of the admin listener
+	within         http.Handler            // handles Options.AdminRoutes
+	on             *Listeners
+	cut            context.CancelCauseFunc // ends the contexts of all requests
 }
 
 // times are the time limits of a connection. A stream has no limit for the whole: it is cut when nothing is
@@ -114,13 +114,13 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 	f := refuser{o.Faces, log, o.Metrics}
 	ops := newOperations(f, o)
 	s := &Server{refuser: f, cfg: cfg, opt: o, on: o.On, times: usualTimes, ops: ops, inside: map[string]http.Handler{}}
-	s.door = &admissionGuard{refuser: f, ops: ops, grace: cfg.ShutdownGrace}
-	s.door.connections.most = mostConnections(openFiles())
+	s.admission = &admissionGuard{refuser: f, ops: ops, grace: cfg.ShutdownGrace}
+	s.admission.connections.most = mostConnections(openFiles())
 	var err error
 	if s.within, err = s.insideRoutes(); err != nil {
 		return nil, err
 	}
-	if s.strangers, err = guard.NewStrangers(log); err != nil {
+	if s.unknownOrigins, err = guard.NewUnknownOrigins(log); err != nil {
 		return nil, err
 	}
 	first, err := s.serve(cfg, o.Mount)
@@ -139,7 +139,7 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 
 // guarded returns the handler with its guards, in their order. They are around the router, whose own middleware would
 // not see requests without a matching route. Paths are checked before anything depends on them.
-func (s *Server) guarded(h *served, routes *router) (http.Handler, error) {
+func (s *Server) guarded(h *activeConfig, routes *router) (http.Handler, error) {
 	cfg, f, o := h.cfg, s.refuser, s.opt
 	proxies, err := newTrustedProxies(cfg.TrustedProxies)
 	if err != nil {
@@ -154,12 +154,12 @@ func (s *Server) guarded(h *served, routes *router) (http.Handler, error) {
 			framingGuard{f},
 			guard.Path(f),
 			guard.Host(f, guard.NewHosts(cfg)),
-			guard.Origin(f, cfg.CORS.Origins, s.strangers),
+			guard.Origin(f, cfg.CORS.Origins, s.unknownOrigins),
 			&principalGuard{f, seen, h.gate, o.Public, o.Pages, o.Store, cfg.TLS.On(), o.Browsed},
 			&auditGuard{f, seen, s.ops, o.Does},
 			limitGuard{f, s.ops, o.Limits, h.connections},
 			guard.Loop(f, o.Hop),
-			s.door,
+			s.admission,
 			&memoryGuard{f, s.ops, h.memory, o.Limits, &s.times, routeEffect{routes.mux, o.Does}},
 		},
 		&compression{routes},
@@ -169,10 +169,10 @@ func (s *Server) guarded(h *served, routes *router) (http.Handler, error) {
 // connectionShares returns the shares of connections for one key and one tenant, or nil if there is no limit. A
 // configuration with the same shares continues to use the previous ones, since streams stay open across a reload.
 func (s *Server) connectionShares(cfg *config.Config) *shares {
-	if s.door.connections.most == 0 {
+	if s.admission.connections.most == 0 {
 		return nil
 	}
-	each := cfg.Auth.Share(s.door.connections.most, 1)
+	each := cfg.Auth.Share(s.admission.connections.most, 1)
 	if now := s.now.Load(); now != nil && now.connections != nil && now.connections.Share == each {
 		return now.connections
 	}
@@ -189,7 +189,7 @@ func (c current) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) newHTTP() *http.Server {
 	ctx, cut := context.WithCancelCause(context.Background())
 	s.cut = cut
-	ctx = adapter.WithLongLived(ctx, s.door.admission.last)
+	ctx = adapter.WithLongLived(ctx, s.admission.requests.last)
 	return &http.Server{
 		Handler:           current{s},
 		ReadHeaderTimeout: s.times.header,
@@ -197,7 +197,7 @@ func (s *Server) newHTTP() *http.Server {
 		MaxHeaderBytes:    maxHeader,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ConnContext:       withHeads,
-		ConnState:         s.door.connections.watch,
+		ConnState:         s.admission.connections.watch,
 		// Every request must reach the handler, because framingGuard counts them.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     stdlog.New(&complaints{log: s.log.Named("http")}, "", 0),
@@ -249,7 +249,7 @@ func (s *Server) public() net.Listener {
 	if s.certificate == nil {
 		return framedListener{s.on.public}
 	}
-	return newTLSListener(s.on.public, s.certificate.config(), s.times.header, &s.door.connections)
+	return newTLSListener(s.on.public, s.certificate.config(), s.times.header, &s.admission.connections)
 }
 
 // Close closes everything at once. It may be called at any time, and again.

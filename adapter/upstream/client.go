@@ -109,7 +109,7 @@ type Call struct {
 	Method    string
 	Path      string // relative to Options.Root, with its query
 	Operation string // for the metrics; default: OpRead or OpWrite
-	Asks      bool   // it changes nothing although its method is not GET
+	ReadOnly  bool   // it changes nothing although its method is not GET
 	Accept    string // default: JSON
 	Header    map[string]string
 	Type      string          // of the body; "" for no Content-Type
@@ -122,7 +122,7 @@ type Call struct {
 
 // asks reports whether a call changes nothing.
 func (c *Call) asks() bool {
-	return c.Asks || c.Method == http.MethodGet || c.Method == http.MethodHead
+	return c.ReadOnly || c.Method == http.MethodGet || c.Method == http.MethodHead
 }
 
 func (c *Call) operation() string {

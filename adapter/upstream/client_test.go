@@ -125,7 +125,7 @@ func TestFailures(t *testing.T) {
 			want int
 		}{
 			"GET":          {&upstream.Call{Method: http.MethodGet}, later, "read", f.asked},
-			"asking POST":  {&upstream.Call{Method: http.MethodPost, Body: new(rawjson.Pieces).Literal("{}"), Asks: true}, later, "read", f.asked},
+			"asking POST":  {&upstream.Call{Method: http.MethodPost, Body: new(rawjson.Pieces).Literal("{}"), ReadOnly: true}, later, "read", f.asked},
 			"POST":         {&upstream.Call{Method: http.MethodPost, Body: new(rawjson.Pieces).Literal("{}")}, func(*adapter.Upstream, *upstream.Options) {}, "write", f.told},
 			"POST, later":  {&upstream.Call{Method: http.MethodPost, Operation: upstream.OpRun}, later, "run", f.due},
 			"DELETE":       {&upstream.Call{Method: http.MethodDelete}, func(*adapter.Upstream, *upstream.Options) {}, "write", f.told},

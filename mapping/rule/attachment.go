@@ -192,10 +192,10 @@ func (in *Input) placeOf(i int) place {
 	}
 }
 
-// Untold reports losses in the messages for an agent that accepts text and files. links: files that are only linked,
+// LostAttachments reports losses in the messages for an agent that accepts text and files. links: files that are only linked,
 // whose addresses it receives. parts: parts that are neither text nor a file, or files that the patterns exclude (see
 // Excluded).
-func (in *Input) Untold(exclude []string) (links, parts bool) {
+func (in *Input) LostAttachments(exclude []string) (links, parts bool) {
 	for _, m := range in.Messages {
 		calls := len(toolCalls(m)) > 0
 		eachPart(m, func(p part) {
@@ -207,10 +207,10 @@ func (in *Input) Untold(exclude []string) (links, parts bool) {
 	return links, parts
 }
 
-// Unsaid reports which data besides the content of messages does not reach an agent that accepts text and files: the
+// LostMessageData reports which data besides the content of messages does not reach an agent that accepts text and files: the
 // names of people, and metadata (Agent Protocol, schema Message). The names in messages of agents and tools are those
 // of nodes and calls.
-func (in *Input) Unsaid() (names, metadata bool) {
+func (in *Input) LostMessageData() (names, metadata bool) {
 	for _, m := range in.Messages {
 		name, _ := rawjson.Text(rawjson.Get(m, "name"))
 		names = names || name != "" && messageKind(m) == typeHuman

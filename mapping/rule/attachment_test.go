@@ -152,7 +152,7 @@ func TestUntold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if links, parts := in.Untold([]string{"*.log"}); links != c.links || parts != c.parts {
+		if links, parts := in.LostAttachments([]string{"*.log"}); links != c.links || parts != c.parts {
 			t.Errorf("%s: %v, %v", c.content, links, parts)
 		}
 	}

@@ -14,15 +14,15 @@ func InputOf(r *mapping.Run) (*rule.Input, error) {
 	if r.Options.Resuming && !r.Options.ByMessage {
 		return rule.ParseInput(nil, nil, "")
 	}
-	input, messages, err := GivenTo(r)
+	input, messages, err := StoredInput(r)
 	if err != nil {
 		return nil, err
 	}
-	return rule.ParseInput(input, messages, InputBase(r))
+	return rule.ParseInput(input, messages, InputIDBase(r))
 }
 
-// GivenTo returns the input and the messages that are stored with a run, or nil.
-func GivenTo(r *mapping.Run) (input, messages json.RawMessage, err error) {
+// StoredInput returns the input and the messages that are stored with a run, or nil.
+func StoredInput(r *mapping.Run) (input, messages json.RawMessage, err error) {
 	if r.Options.Input != nil {
 		return r.Options.Input, nil, nil
 	}
@@ -37,9 +37,9 @@ func inputOnce(r *mapping.Run, read *rule.Input) (*rule.Input, error) {
 	return InputOf(r)
 }
 
-// InputBase returns the id from which the ids of the run's input messages are derived: the task for the run that starts
+// InputIDBase returns the id from which the ids of the run's input messages are derived: the task for the run that starts
 // one, the run itself for a follow-up or an answer.
-func InputBase(r *mapping.Run) string {
+func InputIDBase(r *mapping.Run) string {
 	if r.Options.FollowUp || r.Options.ByMessage {
 		return r.ID
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	strangersKept  = 256 // bounds the remembered origins, since clients can invent any number
+	originsKept    = 256 // bounds the remembered origins, since clients can invent any number
 	strangerLength = 200 // maximum length of a logged origin
 )
 
@@ -19,9 +19,9 @@ type UnknownOrigins struct {
 	log  *zap.Logger
 }
 
-// NewStrangers returns UnknownOrigins that log to log.
-func NewStrangers(log *zap.Logger) (*UnknownOrigins, error) {
-	seen, err := lru.New[string, struct{}](strangersKept)
+// NewUnknownOrigins returns UnknownOrigins that log to log.
+func NewUnknownOrigins(log *zap.Logger) (*UnknownOrigins, error) {
+	seen, err := lru.New[string, struct{}](originsKept)
 	return &UnknownOrigins{seen: seen, log: log}, err
 }
 

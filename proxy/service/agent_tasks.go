@@ -10,7 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// maxTasksDelay is how long a page of a history waits for tasks from agents. After that it contains the logged ones.
+// maxTasksDelay is how long a state, or all pages of a history together, wait for tasks from agents. After that they have
+// the logged ones.
 const maxTasksDelay = 5 * time.Second
 
 // agentTasks reads the state tasks of a thread's checkpoints from its agents, for a history from newer to older
@@ -21,6 +22,7 @@ type agentTasks struct {
 	before string // the history starts before this checkpoint; "" means at the newest
 	walks  []*taskWalk
 	begun  bool
+	waited time.Duration // for earlier pages
 }
 
 // taskWalk iterates over the checkpoints of one copy.
@@ -81,11 +83,12 @@ func wantedOf(page []mapping.Checkpoint) *wantedTasks {
 // of returns the tasks of checkpoints that agents returned in time, by the ids of the checkpoints.
 func (a *agentTasks) of(ctx context.Context, page []mapping.Checkpoint) map[string]json.RawMessage {
 	wanted, found := wantedOf(page), map[string]json.RawMessage{}
-	if len(wanted.keys) == 0 {
+	if len(wanted.keys) == 0 || a.waited >= maxTasksDelay {
 		return found
 	}
-	ctx, stop := context.WithTimeout(ctx, maxTasksDelay)
+	ctx, stop := context.WithTimeout(ctx, maxTasksDelay-a.waited)
 	defer stop()
+	defer func(began time.Time) { a.waited += time.Since(began) }(time.Now())
 	a.begin(ctx)
 	for _, w := range a.walks {
 		w.find(ctx, wanted, found)

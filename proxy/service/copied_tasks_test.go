@@ -3,7 +3,10 @@ package service_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -89,4 +92,61 @@ func TestCopiedStatesHaveTheResultsOfTheirTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("its original is deleted", `null`, `null`)
+}
+
+// stuckTeller is a graph with twenty steps whose server does not answer requests for tasks.
+type stuckTeller struct {
+	*servicetest.Agent
+	adapter.CopyReader
+	asked int
+}
+
+func (g *stuckTeller) runs(_ context.Context, t adapter.Assignment, yield servicetest.Yielder) {
+	link := mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: &mapping.Link{Remote: "up", RemoteRun: "of " + t.Run.ID}}}
+	if !yield(link, nil) {
+		return
+	}
+	for step := range 20 {
+		cp := &mapping.Checkpoint{Source: "loop", Step: step, Next: []string{"b"}, RunID: t.Run.ID}
+		values := raw(fmt.Sprintf(`{"n":%d}`, step))
+		if !yield(mapping.Event{Kind: mapping.KindState, Data: values, Head: mapping.Head{Full: true, Name: "checkpoints", Next: cp.Next, Checkpoint: cp}}, nil) {
+			return
+		}
+	}
+	yield(servicetest.End(mapping.Outcome{Status: mapping.RunSuccess}), nil)
+}
+
+func (g *stuckTeller) TaskHistory(ctx context.Context, _ adapter.Copy, _ *adapter.Fork, _ string, _ int) ([]adapter.TasksAt, error) {
+	g.asked++
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestALongHistoryWaitsOnceForAStuckAgent checks that the pages of a history share one time limit. The states of a
+// copied thread are read run by run.
+func TestALongHistoryWaitsOnceForAStuckAgent(t *testing.T) {
+	path := blank.File(t) // a bubble's clock stops while a server is connected
+	synctest.Test(t, func(t *testing.T) {
+		b := servicetest.At(t, path)
+		g := &stuckTeller{Agent: b.Graph}
+		b.Taker = g
+		b.Close()
+		b.Open(t)
+		defer b.Close()
+		g.Does(g.runs)
+		thread := ""
+		for range 10 {
+			run, _ := b.Start(t, t.Context(), adapter.RunRequest{ThreadID: thread, Agent: "graph", Input: raw(`{"messages":[]}`)})
+			thread = run.ThreadID
+		}
+		twin, err := b.CopyThread(t.Context(), thread, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		list, err := gathered(b.StateHistory(t.Context(), twin.ID, adapter.HistoryQuery{Tasks: true}))
+		if waited := time.Since(began); err != nil || len(list) < 200 || waited > 6*time.Second || g.asked == 0 {
+			t.Errorf("%d states after %v and %d requests, %v", len(list), waited, g.asked, err)
+		}
+	})
 }

@@ -85,7 +85,7 @@ func badHook(format string, args ...any) error {
 
 // checkHooks checks the hooks of the request and adds them to the run's task.
 func (p *runPlan) checkHooks(context.Context) error {
-	for _, h := range p.n.Hooks {
+	for _, h := range p.req.Hooks {
 		h, err := checkedHook(h, p.cfg.Webhooks)
 		if err != nil {
 			return err

@@ -15,7 +15,7 @@ func (p *runPlan) readInput(context.Context) (err error) {
 		p.in = &rule.Input{}
 		return nil
 	}
-	input, messages, err := engine.GivenTo(&p.out.Run)
+	input, messages, err := engine.StoredInput(&p.out.Run)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (p *runPlan) parseInput() (err error) {
 		p.in, err = engine.InputOf(r)
 		return err
 	}
-	p.in = rule.TextInput(p.task.Words, engine.InputBase(r))
+	p.in = rule.TextInput(p.task.Words, engine.InputIDBase(r))
 	p.in.Raw = r.Options.Input
 	return nil
 }

@@ -14,11 +14,11 @@ import (
 // readOptions converts the request's options to those of the run, and refuses by name those that the agent does not
 // support.
 func (p *runPlan) readOptions(ctx context.Context) error {
-	n := p.n
+	n := p.req
 	p.out.Run.Options = mapping.RunOptions{
 		StreamModes: n.StreamModes, Subgraphs: n.Subgraphs, Config: n.Config, Context: n.Context,
 		InterruptBefore: n.InterruptBefore, InterruptAfter: n.InterruptAfter, Temporary: n.Temporary, DeleteAfter: n.DeleteAfter,
-		Webhook: n.Webhook, Retries: p.retries(), RetryUnknown: n.RetriesSaid && n.Retries > 0,
+		Webhook: n.Webhook, Retries: p.retries(), RetryUnknown: n.RetriesSet && n.Retries > 0,
 		Losses: p.s.dialects.UnsupportedFields(n.Flavour, n.Fields, p.traits.Capabilities), MayOverlap: p.agent.Config.AllowConcurrent,
 	}
 	p.addUnsupported(n.Means...)
@@ -32,22 +32,22 @@ func (p *runPlan) readOptions(ctx context.Context) error {
 
 // retries returns the number in the request, or that of the agent's configuration.
 func (p *runPlan) retries() int {
-	if p.n.RetriesSaid {
-		return p.n.Retries
+	if p.req.RetriesSet {
+		return p.req.Retries
 	}
 	return p.agent.Config.Retries
 }
 
 // checkWebhook refuses a webhook that could never be called.
 func (p *runPlan) checkWebhook(context.Context) error {
-	if p.n.Webhook == "" {
+	if p.req.Webhook == "" {
 		return nil
 	}
-	return webhook.CheckTarget(p.n.Webhook, p.cfg.Webhooks)
+	return webhook.CheckTarget(p.req.Webhook, p.cfg.Webhooks)
 }
 
 func (p *runPlan) readCommand(context.Context) error {
-	c, o := p.n.Command, &p.out.Run.Options
+	c, o := p.req.Command, &p.out.Run.Options
 	if c == nil {
 		return p.answerParent()
 	}
@@ -79,7 +79,7 @@ func (p *runPlan) readCommand(context.Context) error {
 // readGoto reads the node that the command jumps to. An opaque agent is presented as a graph of one node, so it only
 // accepts the end, which drops the open question.
 func (p *runPlan) readGoto() error {
-	c, o := p.n.Command, &p.out.Run.Options
+	c, o := p.req.Command, &p.out.Run.Options
 	if rawjson.IsNull(c.Goto) {
 		return nil
 	}
@@ -119,7 +119,7 @@ func (p *runPlan) readApproval(context.Context) error {
 
 // readCheckpoint ignores the head and records an older checkpoint as a fork.
 func (p *runPlan) readCheckpoint(ctx context.Context) error {
-	id := p.n.CheckpointID
+	id := p.req.CheckpointID
 	if id == "" || id == p.thread.Head {
 		return nil
 	}
@@ -174,12 +174,12 @@ func (p *runPlan) limitSteps(context.Context) error {
 	for _, limit := range []struct {
 		most int
 		by   mapping.Limiter
-	}{{p.asked, mapping.LimitedByRequest}, {rule.StepLimit(p.assistant.Config), mapping.LimitedByAssistant}, {configured, by}} {
+	}{{p.stepLimit, mapping.LimitedByRequest}, {rule.StepLimit(p.assistant.Config), mapping.LimitedByAssistant}, {configured, by}} {
 		if limit.most > 0 && (o.MaxSteps == 0 || limit.most < o.MaxSteps) {
 			o.MaxSteps, o.LimitedBy = limit.most, limit.by
 		}
 	}
-	if o.MaxSteps < p.asked {
+	if o.MaxSteps < p.stepLimit {
 		p.addUnsupported(mapping.CapRecursionLimit)
 	}
 	return nil
@@ -190,11 +190,11 @@ func (p *runPlan) limitSteps(context.Context) error {
 // question it is an ordinary run.
 func (p *runPlan) answerParent() error {
 	open := p.thread.Interrupts
-	if p.n.ParentAnswers == nil || p.traits.Exposes.ReportsState() || len(open) == 0 {
+	if p.req.ParentAnswers == nil || p.traits.Exposes.ReportsState() || len(open) == 0 {
 		return nil
 	}
 	answers := map[string]json.RawMessage{}
-	for id, value := range p.n.ParentAnswers {
+	for id, value := range p.req.ParentAnswers {
 		for _, q := range open {
 			if sameQuestion(id, q.ID) {
 				answers[q.ID] = value

@@ -27,8 +27,8 @@ type runPlan struct {
 	assistant *mapping.Assistant
 	traits    adapter.Traits
 	known     bool // the agent's dialect is known; otherwise the agent is unavailable and the run will report that
-	n         *adapter.RunRequest
-	asked     int // limit of steps in the request (recursion_limit); 0 if there is none
+	req       *adapter.RunRequest
+	stepLimit int // limit of steps in the request (recursion_limit); 0 if there is none
 	now       time.Time
 	thread    mapping.Thread    // the existing one; zero if it is to be created
 	task      *stepping.TaskRun // set if the run is for a step of a task
@@ -53,19 +53,19 @@ func (s *Service) planRun(ctx context.Context, n *adapter.RunRequest) (*engine.S
 	if named != nil && named.Agent != agent.Name {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "Task %q is one of agent %s, not of %s.", named.ID, named.Agent, agent.Name)
 	}
-	p := &runPlan{s: s, agent: agent, assistant: assistant, n: n, named: named}
+	p := &runPlan{s: s, agent: agent, assistant: assistant, req: n, named: named}
 	return p.plan(ctx)
 }
 
 // PlanTaskRun is planRun for a run of a task. Package stepping calls it.
 func (s *Service) PlanTaskRun(ctx context.Context, agent *engine.Agent, n adapter.RunRequest, task *stepping.TaskRun) (*engine.StartRequest, error) {
-	p := &runPlan{s: s, agent: agent, assistant: s.configuredAssistant(agent), n: &n, task: task}
+	p := &runPlan{s: s, agent: agent, assistant: s.configuredAssistant(agent), req: &n, task: task}
 	return p.plan(ctx)
 }
 
 func (p *runPlan) plan(ctx context.Context) (*engine.StartRequest, error) {
-	s, n := p.s, p.n
-	p.asked, p.now = rule.StepLimit(n.Config), s.store.Now()
+	s, n := p.s, p.req
+	p.stepLimit, p.now = rule.StepLimit(n.Config), s.store.Now()
 	given := rule.LastingConfig(n.Config)
 	if err := mergeAssistant(n, p.assistant); err != nil {
 		return nil, err
@@ -102,12 +102,12 @@ func (p *runPlan) findTraits(ctx context.Context) {
 // layOut sets the fields that every run has.
 func (p *runPlan) layOut(who mapping.Principal) {
 	p.out = &store.CreateRun{Run: mapping.Run{
-		Tenant: who.Tenant, Owner: who.ID, ID: mapping.NewID(), ThreadID: p.n.ThreadID, Agent: p.agent.Name,
+		Tenant: who.Tenant, Owner: who.ID, ID: mapping.NewID(), ThreadID: p.req.ThreadID, Agent: p.agent.Name,
 		AssistantID: p.assistant.ID, Status: mapping.RunPending, Multitask: p.strategy(),
-		Flavour: p.n.Flavour, Attempt: 1, CreatedAt: p.now, UpdatedAt: p.now,
+		Flavour: p.req.Flavour, Attempt: 1, CreatedAt: p.now, UpdatedAt: p.now,
 	}}
-	if p.n.RunAfter > 0 {
-		p.out.Run.RunAfter = p.now.Add(p.n.RunAfter)
+	if p.req.RunAfter > 0 {
+		p.out.Run.RunAfter = p.now.Add(p.req.RunAfter)
 	}
 }
 
@@ -115,12 +115,12 @@ func (p *runPlan) layOut(who mapping.Principal) {
 // in this order.
 func (p *runPlan) strategy() mapping.Strategy {
 	switch set := p.agent.Config.Multitask; {
-	case p.n.Multitask != "":
-		return p.n.Multitask
+	case p.req.Multitask != "":
+		return p.req.Multitask
 	case set != "" && set != "auto":
 		return mapping.Strategy(set)
 	}
-	return p.s.dialects.Strategy(p.n.Flavour)
+	return p.s.dialects.Strategy(p.req.Flavour)
 }
 
 // setOrigin records the request that created the run, and the bridges that it passed through.
@@ -137,7 +137,7 @@ func (p *runPlan) setOrigin(ctx context.Context) error {
 // (resolveTask).
 func (p *runPlan) setTask(context.Context) error {
 	r := &p.out.Run
-	if p.named != nil { // set before the input is read: the ids of its messages depend on it (engine.InputBase)
+	if p.named != nil { // set before the input is read: the ids of its messages depend on it (engine.InputIDBase)
 		r.Options.FollowUp = p.named.newest.ID != "" && !r.Options.Resuming
 	}
 	if p.task == nil {
@@ -149,7 +149,7 @@ func (p *runPlan) setTask(context.Context) error {
 	r.Options.Guessed, r.Options.Exhausted, r.Options.Asked = p.task.Guessed, p.task.Exhausted, p.task.Asked
 	r.Options.Uploaded = p.task.Uploaded
 	if !r.Options.Resuming {
-		r.Options.Input = p.n.Input
+		r.Options.Input = p.req.Input
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func (p *runPlan) describe(context.Context) error {
 	p.out.ThreadMeta = ids
 	var err error
 	r.Metadata = rawjson.OrEmpty(p.assistant.Metadata)
-	for _, m := range []json.RawMessage{p.thread.Metadata, p.n.Metadata, ids} {
+	for _, m := range []json.RawMessage{p.thread.Metadata, p.req.Metadata, ids} {
 		if len(m) == 0 {
 			continue
 		}
@@ -173,7 +173,7 @@ func (p *runPlan) describe(context.Context) error {
 			return err
 		}
 	}
-	r.Kwargs, err = rule.WithRun(p.n.Kwargs, r)
+	r.Kwargs, err = rule.WithRun(p.req.Kwargs, r)
 	p.releaseRequest()
 	return err
 }
@@ -181,7 +181,7 @@ func (p *runPlan) describe(context.Context) error {
 // releaseRequest drops the references to the request's values, so that its memory can be freed: the run has its own
 // copy. Values that make up most of the request are not copied.
 func (p *runPlan) releaseRequest() {
-	p.n.Kwargs, p.n.Input, p.n.Messages, p.n.Command, p.n.Metadata, p.n.Config, p.n.Context = nil, nil, nil, nil, nil, nil, nil
+	p.req.Kwargs, p.req.Input, p.req.Messages, p.req.Command, p.req.Metadata, p.req.Config, p.req.Context = nil, nil, nil, nil, nil, nil, nil
 	o, size := &p.out.Run.Options, 0
 	parts := []*json.RawMessage{&o.Resume, &o.Update, &o.Goto, &o.Config, &o.Context}
 	for _, part := range parts {

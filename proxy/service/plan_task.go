@@ -235,7 +235,7 @@ func (p *runPlan) answerQuestion(ctx context.Context) error {
 	p.out.Run.TaskID, o.Asked, o.FollowUp = last.TaskID, own, false
 	p.setResumed(last)
 	p.out.Answers = store.Answers{Run: last.ID, Open: answeredBy(o.Resume, o.Asked)}
-	if p.n.StrictResume {
+	if p.req.StrictResume {
 		if err := rule.CheckStrictly(o.Resume, o.Asked); err != nil {
 			return err
 		}
@@ -299,12 +299,12 @@ func (p *runPlan) messageAsAnswer(ctx context.Context) error {
 		return err
 	}
 	o := &p.out.Run.Options
-	if !p.n.HasInput {
+	if !p.req.HasInput {
 		o.Resuming, o.Resume = true, passing(last, open)
 		return nil
 	}
 	asked := len(open) == 1 && rule.IsAskUser(open[0]) && p.agent.Config.AnswerByMessage != "never"
-	if words := p.in.Words(); words != "" && (asked || p.n.InputAnswers) {
+	if words := p.in.Words(); words != "" && (asked || p.req.InputAnswers) {
 		o.Resuming, o.ByMessage, o.Resume = true, true, rawjson.Quote(words)
 	}
 	return nil
@@ -315,7 +315,7 @@ func (p *runPlan) messageAsAnswer(ctx context.Context) error {
 func (p *runPlan) mayAnswer() bool {
 	o := &p.out.Run.Options
 	return !p.traits.Exposes.ReportsState() && len(p.thread.Interrupts) > 0 && !o.Resuming && o.Goto == nil && p.task == nil &&
-		o.Checkpoint == "" && p.n.RunAfter == 0 && !p.n.ByClock && !p.n.NewTask
+		o.Checkpoint == "" && p.req.RunAfter == 0 && !p.req.ByClock && !p.req.NewTask
 }
 
 // passing returns the answer of a run without input: approval if the client requested the stop, and otherwise null,

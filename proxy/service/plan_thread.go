@@ -16,7 +16,7 @@ import (
 // resolveThread finds the run's thread, or prepares the one to create.
 func (p *runPlan) resolveThread(ctx context.Context) error {
 	r := &p.out.Run
-	if p.n.ThreadName != "" {
+	if p.req.ThreadName != "" {
 		if err := p.findNamedThread(ctx); err != nil {
 			return err
 		}
@@ -30,13 +30,13 @@ func (p *runPlan) resolveThread(ctx context.Context) error {
 		p.out.MustNotExist = true
 	}
 	p.out.Thread = &mapping.Thread{
-		Tenant: r.Tenant, Owner: r.Owner, ID: r.ThreadID, Metadata: bytes.Clone(rawjson.OrEmpty(p.n.Metadata)), Config: json.RawMessage(`{}`),
+		Tenant: r.Tenant, Owner: r.Owner, ID: r.ThreadID, Metadata: bytes.Clone(rawjson.OrEmpty(p.req.Metadata)), Config: json.RawMessage(`{}`),
 		Status: mapping.ThreadIdle, CreatedAt: p.now, UpdatedAt: p.now,
 	}
-	if p.n.ThreadName != "" {
-		p.out.Thread.Name, p.out.Thread.NamedFor = p.n.ThreadName, r.Agent
+	if p.req.ThreadName != "" {
+		p.out.Thread.Name, p.out.Thread.NamedFor = p.req.ThreadName, r.Agent
 	}
-	if p.out.MustNotExist && (p.n.Temporary || p.n.DeleteAfter) {
+	if p.out.MustNotExist && (p.req.Temporary || p.req.DeleteAfter) {
 		p.out.Thread.TTL, p.out.Thread.Expires = mapping.OfOneRun, p.now.Add(unlessEnded)
 	}
 	return nil
@@ -44,8 +44,8 @@ func (p *runPlan) resolveThread(ctx context.Context) error {
 
 // findNamedThread sets the id of the thread that the request names, if the thread exists.
 func (p *runPlan) findNamedThread(ctx context.Context) (err error) {
-	name := p.n.ThreadName
-	if p.n.ThreadID != "" {
+	name := p.req.ThreadName
+	if p.req.ThreadID != "" {
 		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "A thread is named by its id or by a name of the client's, not by both.")
 	}
 	if !mapping.IsText(name) || utf8.RuneCountInString(name) > maxThreadName || strings.ContainsFunc(name, unicode.IsControl) {
@@ -68,7 +68,7 @@ func (p *runPlan) existingThread(ctx context.Context) (bool, error) {
 		p.thread = t
 		return true, nil
 	}
-	if notFound(err) && p.n.IfNotExists == "create" {
+	if notFound(err) && p.req.IfNotExists == "create" {
 		return false, nil
 	}
 	return false, err

@@ -35,14 +35,14 @@ func (p *runPlan) unsupportedInMessages() {
 	if len(p.unsupported(mapping.DetectedInMessages()...)) == 0 || p.handedOn() {
 		return
 	}
-	links, parts := p.in.Untold(p.agent.Config.Artifacts.Exclude)
+	links, parts := p.in.LostAttachments(p.agent.Config.Artifacts.Exclude)
 	if links {
 		p.addUnsupported(mapping.CapLinks)
 	}
 	if parts {
 		p.addUnsupported(mapping.CapParts)
 	}
-	names, remarks := p.in.Unsaid()
+	names, remarks := p.in.LostMessageData()
 	if names {
 		p.addUnsupported(mapping.CapSpeaker)
 	}
@@ -65,7 +65,7 @@ func (p *runPlan) addUnsupported(meant ...mapping.Capability) {
 }
 
 func (p *runPlan) unsupported(meant ...mapping.Capability) []mapping.Loss {
-	return p.s.dialects.UnsupportedCapabilities(p.n.Flavour, meant, p.traits.Capabilities)
+	return p.s.dialects.UnsupportedCapabilities(p.req.Flavour, meant, p.traits.Capabilities)
 }
 
 // cuts reports whether earlier messages do not fit into the prompt or are withheld from the agent, because of its

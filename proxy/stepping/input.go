@@ -29,7 +29,7 @@ func (s *Stepper) runOfTexts(ctx context.Context, p *stepRequest, texts []string
 	n := adapter.RunRequest{
 		ThreadID: p.ses.task.ThreadID, Flavour: p.flavour, Multitask: mapping.StrategyEnqueue,
 		Config: extra.Config, Context: extra.Context, HasInput: true,
-		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,
+		Retries: p.req.Retries, RetriesSet: p.req.RetriesSet,
 	}
 	if strategy := rawjson.TextOf(extra.Strategy); strategy != "" {
 		n.Multitask = rule.TaskStrategy(strategy)

@@ -25,7 +25,7 @@ func TestWordsReadAsTheirMessage(t *testing.T) {
 		}
 		input := runInput(nil, []string{c.words}, firstID, nil)
 		run := mapping.Run{ID: mapping.NewID(), TaskID: task, Options: mapping.RunOptions{FollowUp: c.followUp, Input: input}}
-		read := rule.TextInput(c.words, engine.InputBase(&run))
+		read := rule.TextInput(c.words, engine.InputIDBase(&run))
 		read.Raw = run.Options.Input
 		back, err := engine.InputOf(&run)
 		if err != nil {

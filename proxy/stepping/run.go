@@ -66,7 +66,7 @@ func (s *Stepper) answer(ctx context.Context, p *stepRequest, question []mapping
 		ThreadID: p.ses.task.ThreadID, Flavour: p.flavour, Multitask: mapping.StrategyEnqueue, Config: extra.Config, Context: extra.Context,
 		Command: &adapter.Command{HasResume: true, Resume: p.resume(question, text), Update: update},
 		Kwargs:  rule.RequestOfStep(p.req.AdditionalInput, extra),
-		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,
+		Retries: p.req.Retries, RetriesSet: p.req.RetriesSet,
 	}
 	err := s.makeRun(ctx, p, n, tr, nil)
 	if silent && mapping.Classify(err).Code == mapping.CodeNoPendingInterrupt {

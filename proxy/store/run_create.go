@@ -121,7 +121,7 @@ func (x *createRunTx) make() error {
 	if done, err := x.replay(); done || err != nil {
 		return err
 	}
-	for _, step := range []func() error{x.place, x.decideStart, x.lineage, x.answers, x.follows, x.settleBase, x.insert, x.logFirst, x.taskStatus} {
+	for _, step := range []func() error{x.ensureThread, x.decideStart, x.ensureTask, x.checkAnswers, x.checkNewest, x.settleBase, x.insert, x.logFirst, x.taskStatus} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -164,8 +164,8 @@ func (x *createRunTx) found(id string) error {
 	return err
 }
 
-// place finds or creates the thread.
-func (x *createRunTx) place() (err error) {
+// ensureThread finds or creates the thread.
+func (x *createRunTx) ensureThread() (err error) {
 	if x.n.Thread == nil {
 		x.thread, err = readLocked(x.Tx, tables.ScopeFor(x.principal), x.made.Run.ThreadID)
 		return tables.NoThread(err, x.made.Run.ThreadID)
@@ -183,8 +183,8 @@ func (x *createRunTx) place() (err error) {
 	return tables.NoThread(err, th.ID)
 }
 
-// lineage finds or creates the task.
-func (x *createRunTx) lineage() (err error) {
+// ensureTask finds or creates the task.
+func (x *createRunTx) ensureTask() (err error) {
 	if x.n.Task != nil {
 		task := *x.n.Task
 		if task.Status = mapping.TaskSubmitted; x.claimed {
@@ -218,9 +218,9 @@ func (x *createRunTx) taskStatus() error {
 	return nil
 }
 
-// answers refuses an answer if its questions have been answered or dropped since the request was planned. A run that is
-// stopped for this one has answered nothing.
-func (x *createRunTx) answers() error {
+// checkAnswers refuses an answer if its questions have been answered or dropped since the request was planned. A run
+// that is stopped for this one has answered nothing.
+func (x *createRunTx) checkAnswers() error {
 	a := x.n.Answers
 	if a.Run == "" {
 		return nil
@@ -238,10 +238,10 @@ func (x *createRunTx) answers() error {
 	return rule.NothingToResume(x.thread.ID, left)
 }
 
-// follows refuses a run of a task that has changed since its creator checked: if two processes see a task without runs,
-// only one of them creates a run. A follow-up run counts from the first step that was not handed out to a client. While
+// checkNewest refuses a run of a task that has changed since its creator checked: if two processes see a task without
+// runs, only one of them creates a run. A follow-up run counts from the first step that was not handed out to a client. While
 // another process is handing out a step, which it may have to take back, that number is not known.
-func (x *createRunTx) follows() error {
+func (x *createRunTx) checkNewest() error {
 	if x.n.Newest == nil {
 		return nil
 	}

@@ -243,3 +243,11 @@ func noteAgent(t *sqldb.Tx, row *threadRow, name string) error {
 	row.agents = agents
 	return t.Put(`UPDATE threads SET agents = $2 WHERE id = $1`, row.key, agents)
 }
+
+// lockThreadNamed is LockThread for a thread whose key is not known. A missing thread is not an error.
+func lockThreadNamed(t *sqldb.Tx, tenant, id string) error {
+	if !t.Shared() {
+		return nil
+	}
+	return t.Put(`SELECT 1 FROM thread_seq q JOIN threads h ON h.id = q.thread WHERE h.tenant = $1 AND h.thread_id = $2 FOR UPDATE OF q`, tenant, id)
+}

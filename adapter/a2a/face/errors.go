@@ -149,4 +149,6 @@ func legacyHTTP() error {
 }
 
 // Refusal returns the body of an error that occurs before the request reaches the face.
-func Refusal(e *mapping.Error) any { return json.RawMessage(wire.AppendHTTPError(nil, wire.V1, toWire(e))) }
+func Refusal(e *mapping.Error) any {
+	return json.RawMessage(wire.AppendHTTPError(nil, wire.V1, toWire(e)))
+}

@@ -51,4 +51,3 @@ func (o *observer) Fork() adapter.Observer {
 	other.answers = slices.Clone(o.view.answers)
 	return &observer{o.run, &other}
 }
-

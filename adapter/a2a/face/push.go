@@ -180,7 +180,9 @@ func hookView(n *adapter.HookNotice) *view {
 
 // hookTask returns the task of a notice with the answer, but without a history: the notice does not have the state before
 // the task. The answer is the last message after the last one of a person.
-func hookTask(v *view) *wire.Task { return &wire.Task{ID: v.taskID, ContextID: v.contextID, Status: v.status, Artifacts: v.hookAnswer()} }
+func hookTask(v *view) *wire.Task {
+	return &wire.Task{ID: v.taskID, ContextID: v.contextID, Status: v.status, Artifacts: v.hookAnswer()}
+}
 
 func (v *view) hookAnswer() []wire.Artifact {
 	if v.after == nil {

@@ -20,7 +20,7 @@ import (
 // updates ends with the artifact that GetTask returns.
 type view struct {
 	taskID, contextID string
-	limit             int64                              // a2a.max_inline
+	limit             int64                                 // a2a.max_inline
 	file              func(id string) (wire.Artifact, bool) // nil: files are left out
 
 	status wire.TaskStatus
@@ -357,4 +357,3 @@ type position struct {
 	seq int64
 	k   int
 }
-

@@ -38,7 +38,7 @@ func (a remoteArtifact) version() string { return a.ID + " " + a.Modified }
 
 // downloads brings the agent's files into the thread.
 type downloads struct {
-	*session
+	*runState
 	files *tracker
 }
 
@@ -73,7 +73,7 @@ func (d *downloads) mayHaveMore() (bool, error) {
 	if !d.stepsTell() || len(d.files.missed) > 0 {
 		return true, nil
 	}
-	err := d.files.loadSums(d.session)
+	err := d.files.loadSums(d.runState)
 	return len(d.files.sums) > 0, err
 }
 
@@ -126,7 +126,7 @@ func merge(list, all []remoteArtifact, final bool) []remoteArtifact {
 
 // fetchAll downloads the newest entry of each path.
 func (d *downloads) fetchAll(list []remoteArtifact, final bool) (json.RawMessage, []string, error) {
-	if err := d.files.loadSums(d.session); err != nil {
+	if err := d.files.loadSums(d.runState); err != nil {
 		return nil, nil, err
 	}
 	var changed changes

@@ -12,10 +12,10 @@ import (
 
 // CompareFiles compares the files of the run's thread with those of the agent's task, as the last step of a run does.
 func (b *backend) CompareFiles(ctx context.Context, t *adapter.Assignment) (update mapping.Event, changed bool, err error) {
-	d := downloads{session: &session{backend: b, ctx: ctx, assigned: t, remote: t.Link.Remote}, files: &tracker{}}
+	d := downloads{runState: &runState{backend: b, ctx: ctx, assigned: t, remote: t.Link.Remote}, files: &tracker{}}
 	d.site, _ = parseProfile(t.Link.Profile)
 	d.files.told = true // by its steps, if agents of this kind name files there
-	if err := d.files.loadSums(d.session); err != nil {
+	if err := d.files.loadSums(d.runState); err != nil {
 		return update, false, err
 	}
 	files, ids, err := d.compareAll()

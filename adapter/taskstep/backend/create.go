@@ -14,7 +14,7 @@ import (
 
 // creation creates the agent's task, or finds the one whose creation an earlier process may have requested.
 type creation struct {
-	*session
+	*runState
 	past *history
 }
 

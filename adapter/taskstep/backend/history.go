@@ -24,7 +24,7 @@ type history struct {
 }
 
 // replay reads the events that are logged already.
-func (h *history) replay(j *session) {
+func (h *history) replay(j *runState) {
 	h.former, h.call, j.topic = map[string]bool{}, j.assigned.Task.PendingToolCall, j.assigned.Link.Topic
 	if j.assigned.Resume {
 		h.remote = j.assigned.Link.Remote
@@ -41,7 +41,7 @@ func (h *history) replay(j *session) {
 	j.remote = h.remote
 }
 
-func (h *history) event(j *session, ev *mapping.Event) {
+func (h *history) event(j *runState, ev *mapping.Event) {
 	head := ev.Head
 	if ev.Kind == mapping.KindStarted {
 		h.mayBeAhead = head.Ahead

@@ -22,7 +22,7 @@ func pathEscape(id string) string { return url.PathEscape(id) }
 // not know. It reads pages only if the first answer was incomplete. Some servers ignore the page number and would
 // return the first page forever, so a page without new entries ends the walk. whole is false if some entries could not
 // be read. errNoList means that the agent has no such list.
-func (s *session) list(path, key string) (elems []json.RawMessage, whole bool, err error) {
+func (s *runState) list(path, key string) (elems []json.RawMessage, whole bool, err error) {
 	page, err := s.page(path, key, "")
 	if err != nil || !page.more() {
 		return page.Elems, err == nil, err
@@ -54,7 +54,7 @@ var pageQueries = []func(n int) string{
 
 // walk requests pages until one has no new entries. done is false if the server does not know this way to ask, or if
 // the walk did not end.
-func (s *session) walk(path, key string, query func(int) string, got *pages) (done bool, err error) {
+func (s *runState) walk(path, key string, query func(int) string, got *pages) (done bool, err error) {
 	for n := 1; n <= maxPages; n++ {
 		page, err := s.page(path, key, query(n))
 		if err == errNoList {
@@ -72,7 +72,7 @@ func (s *session) walk(path, key string, query func(int) string, got *pages) (do
 	return false, nil
 }
 
-func (s *session) page(path, key, query string) (remoteList, error) {
+func (s *runState) page(path, key, query string) (remoteList, error) {
 	ans, err := s.get(s.ctx, path, query)
 	if err != nil {
 		return remoteList{}, err
@@ -142,7 +142,7 @@ func notThere(ans *upstream.Answer) bool {
 }
 
 // listArtifacts reads the artifacts of the task. If the server has no such list, the task itself may hold them.
-func (s *session) listArtifacts() ([]remoteArtifact, error) {
+func (s *runState) listArtifacts() ([]remoteArtifact, error) {
 	elems, _, err := s.list(s.taskPath("/artifacts"), "artifacts")
 	if err == nil {
 		return artifactsOf(elems, "artifacts")

@@ -59,7 +59,7 @@ func TestListEnds(t *testing.T) {
 			}
 			_, _ = w.Write([]byte(c.page(q)))
 		}))
-		j := &session{backend: backendAt(t, srv.URL).(*backend), ctx: context.Background()}
+		j := &runState{backend: backendAt(t, srv.URL).(*backend), ctx: context.Background()}
 		got, whole, err := j.list("/ap/v1/agent/tasks", "tasks")
 		if err != nil || len(got) != c.want || whole == c.cut {
 			t.Errorf("%s: %d entries, whole %v, %v, want %d", c.name, len(got), whole, err, c.want)
@@ -75,7 +75,7 @@ func TestListIsBounded(t *testing.T) {
 		n++
 		fmt.Fprintf(w, `{"tasks":[{"task_id":"%d"}],"pagination":{"total_pages":99}}`, n)
 	}))
-	j := &session{backend: backendAt(t, srv.URL).(*backend), ctx: context.Background()}
+	j := &runState{backend: backendAt(t, srv.URL).(*backend), ctx: context.Background()}
 	got, whole, err := j.list("/ap/v1/agent/tasks", "tasks")
 	if err != nil || whole || len(got) > 1+len(pageQueries)*maxPages {
 		t.Errorf("%d entries after %d requests, %v", len(got), n, err)

@@ -18,7 +18,7 @@ import (
 //   - A step that is not listed is searched for as long as steps have taken so far.
 //   - After that, the outcome is unknown and the run ends with that error.
 type reconcile struct {
-	*session
+	*runState
 	past *history
 }
 

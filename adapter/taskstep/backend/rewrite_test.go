@@ -149,7 +149,7 @@ func TestUploadThatTheAgentWasNotGiven(t *testing.T) {
 	list, _ := newer.List(t.Context())
 	tr.load(list, 0)
 	task := adaptertest.NewTask(newer)
-	d := &downloads{session: &session{assigned: &task, site: site{kind: kind(agent.Kind)}}, files: tr}
+	d := &downloads{runState: &runState{assigned: &task, site: site{kind: kind(agent.Kind)}}, files: tr}
 	byClient := false
 	if _, ok := d.wants("in.txt", &entries{listed: &remoteArtifact{ID: "1", Name: "in.txt", ByAgent: &byClient, Listed: true}}, true); ok {
 		t.Error("the agent's older bytes would be taken for a newer version")

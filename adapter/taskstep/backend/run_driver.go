@@ -19,7 +19,7 @@ const rereads = 2
 // returns the next one. The parts of the work have their own types, which share the session. It is used by one
 // goroutine.
 type runDriver struct {
-	*session
+	*runState
 	phase     phase
 	past      history
 	creation  creation
@@ -35,13 +35,13 @@ type runDriver struct {
 }
 
 func newRunDriver(ctx context.Context, b *backend, t *adapter.Assignment) *runDriver {
-	j := &session{backend: b, ctx: ctx, assigned: t}
-	d := &runDriver{session: j}
-	d.reconcile = reconcile{session: j, past: &d.past}
-	d.creation = creation{session: j, past: &d.past}
-	d.call = stepCall{session: j, past: &d.past}
-	d.uploads = uploads{session: j, past: &d.past, files: &d.files}
-	d.downloads = downloads{session: j, files: &d.files}
+	j := &runState{backend: b, ctx: ctx, assigned: t}
+	d := &runDriver{runState: j}
+	d.reconcile = reconcile{runState: j, past: &d.past}
+	d.creation = creation{runState: j, past: &d.past}
+	d.call = stepCall{runState: j, past: &d.past}
+	d.uploads = uploads{runState: j, past: &d.past, files: &d.files}
+	d.downloads = downloads{runState: j, files: &d.files}
 	return d
 }
 
@@ -105,7 +105,7 @@ func (d *runDriver) work() (phase, error) {
 
 // recall replays the log. A run whose last step is logged without its end is ended.
 func (d *runDriver) recall() (phase, error) {
-	d.past.replay(d.session)
+	d.past.replay(d.runState)
 	if last := d.past.last; last != nil && last.Head.Step.SaysLast {
 		return ended, d.end(mapping.Outcome{Status: mapping.RunSuccess})
 	} else if last != nil && len(last.Head.Interrupts) > 0 {

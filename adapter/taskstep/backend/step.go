@@ -12,7 +12,7 @@ import (
 
 // stepCall requests the agent's next step.
 type stepCall struct {
-	*session
+	*runState
 	past *history
 }
 

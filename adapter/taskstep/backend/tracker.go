@@ -62,7 +62,7 @@ func (tr *tracker) skipped(final bool) []mapping.SkippedFile {
 }
 
 // loadSums records the checksums of the thread's files, unless they are loaded.
-func (tr *tracker) loadSums(j *session) error {
+func (tr *tracker) loadSums(j *runState) error {
 	if tr.sums != nil {
 		return nil
 	}

@@ -19,7 +19,7 @@ import (
 
 // uploads sends the thread's files to the agent's task.
 type uploads struct {
-	*session
+	*runState
 	past    *history
 	files   *tracker
 	inState map[string]json.RawMessage // late uploads as the state holds them, by path

@@ -31,7 +31,7 @@ func (s *server) executeStep(w http.ResponseWriter, r *http.Request, ref adapter
 		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s.", err)
 	}
 	out, err := s.svc.ExecuteStep(r.Context(), ref, adapter.StepRequest{
-		Retries: retries, RetriesSaid: said,
+		Retries: retries, RetriesSet: said,
 		Input:           req.Input,
 		AdditionalInput: req.AdditionalInput,
 		IdempotencyKey:  r.Header.Get(adapter.IdempotencyKeyHeader),

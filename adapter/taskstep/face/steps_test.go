@@ -201,7 +201,7 @@ func TestStepRequests(t *testing.T) {
 		`{"input":"\u00fc","other":{"input":1}}`: `{"Input":"ü","AdditionalInput":null,"IdempotencyKey":""}`,
 	} {
 		s.do("POST", v1Path+"/tasks/t/steps", plain, body).field(t, "step_id")
-		if b, _ := json.Marshal(got); !strings.HasPrefix(string(b), strings.TrimSuffix(want, "}")) || got.RetriesSaid {
+		if b, _ := json.Marshal(got); !strings.HasPrefix(string(b), strings.TrimSuffix(want, "}")) || got.RetriesSet {
 			t.Errorf("%s: got %s", body, b)
 		}
 	}
@@ -226,7 +226,7 @@ func TestStepsMayAskForRetries(t *testing.T) {
 			t.Fatal(err)
 		}
 		res.Body.Close()
-		if res.StatusCode != want || want == 200 && (!got.RetriesSaid || strconv.Itoa(got.Retries) != value) {
+		if res.StatusCode != want || want == 200 && (!got.RetriesSet || strconv.Itoa(got.Retries) != value) {
 			t.Errorf("%s: %d, %+v", value, res.StatusCode, got)
 		}
 	}

@@ -54,7 +54,7 @@ func (c *client) getJSON(ctx context.Context, path string, v any) error {
 
 // askJSON is getJSON for queries that the API sends with POST.
 func (c *client) askJSON(ctx context.Context, path string, body, v any) error {
-	return c.exchange(ctx, &upstream.Call{Method: http.MethodPost, Path: path, Asks: true}, body, v)
+	return c.exchange(ctx, &upstream.Call{Method: http.MethodPost, Path: path, ReadOnly: true}, body, v)
 }
 
 // writeJSON sends a call that changes something. v may be nil. It retries only if the server cannot have accepted the

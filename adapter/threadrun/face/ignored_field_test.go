@@ -26,7 +26,7 @@ func TestIgnoredFieldsAreTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		told := http.Header{}
-		o.TellIn(told)
+		o.ReportIgnoredIn(told)
 		readRunBody(o, "")
 		if err := o.Err(); err != nil || told.Get(body.IgnoredHeader) != want {
 			t.Errorf("%s: told of %q, %v; want %q", text, told.Get(body.IgnoredHeader), err, want)
@@ -45,7 +45,7 @@ func TestASlipAfterManyFieldsIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.TellIn(http.Header{})
+	o.ReportIgnoredIn(http.Header{})
 	readRunBody(o, "")
 	if err := o.Err(); err == nil || !strings.Contains(err.Error(), "Did you mean input?") {
 		t.Errorf("%v", err)

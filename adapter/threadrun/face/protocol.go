@@ -34,7 +34,7 @@ func (s *server) startRunOfCommand(ctx context.Context, start protocol.Start) (*
 	q := readRunBody(o, start.Thread)
 	q.Fields = slices.DeleteFunc(q.Fields, func(name string) bool { return slices.Contains(commandFields, name) })
 	q.IdempotencyKey = start.Header.Get(adapter.IdempotencyKeyHeader)
-	q.Retries, q.RetriesSaid = retriesOf(o, start.Header)
+	q.Retries, q.RetriesSet = retriesOf(o, start.Header)
 	if err := o.Err(); err != nil {
 		return nil, err
 	}

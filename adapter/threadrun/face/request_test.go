@@ -119,7 +119,7 @@ func TestFlavours(t *testing.T) {
 			t.Errorf("%s %s: %d", c.path, c.body, st)
 		}
 		n := f.lastRun
-		if n.Flavour != c.flavour || n.Agent != c.agent || n.Temporary != c.temporary || n.DeleteAfter != c.deletes || n.IdempotencyKey != "k1" || n.Retries != 2 || !n.RetriesSaid {
+		if n.Flavour != c.flavour || n.Agent != c.agent || n.Temporary != c.temporary || n.DeleteAfter != c.deletes || n.IdempotencyKey != "k1" || n.Retries != 2 || !n.RetriesSet {
 			t.Errorf("%s %s: %+v", c.path, c.body, n)
 		}
 	}

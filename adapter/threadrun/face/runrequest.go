@@ -56,7 +56,7 @@ func (s *server) readRun(w http.ResponseWriter, r *http.Request, thread string) 
 	q := readRunBody(o, thread)
 	q.IdempotencyKey = r.Header.Get(adapter.IdempotencyKeyHeader)
 	q.Subgraphs = q.Subgraphs || slices.ContainsFunc(namespaces(r), func(ns string) bool { return ns != "" })
-	q.Retries, q.RetriesSaid = retriesOf(o, r.Header)
+	q.Retries, q.RetriesSet = retriesOf(o, r.Header)
 	return q, o.Err()
 }
 
@@ -147,7 +147,7 @@ func commandOf(o *request.Fields) *adapter.Command {
 	if request.UnlessEmpty(c.Get("graph")) != nil {
 		c.Complain("graph", "is not supported: a run cannot command another graph than its own")
 	}
-	c.Unasked()
+	c.CheckUnknown()
 	if k := rawjson.Kind(cmd.Update); k != 0 && k != '{' && k != '[' {
 		c.Complain("update", "must be an object, not %s", request.KindName(cmd.Update))
 	}

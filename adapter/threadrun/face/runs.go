@@ -238,7 +238,7 @@ func (s *server) readBatch(raw []byte, h http.Header) ([]*runRequest, error) {
 	for i, one := range list {
 		if run := o.Element("batch", i, one); run != nil {
 			q := readRunBody(run, "")
-			q.Retries, q.RetriesSaid = retriesOf(run, h)
+			q.Retries, q.RetriesSet = retriesOf(run, h)
 			q.IdempotencyKey, q.Batch = h.Get(adapter.IdempotencyKeyHeader), fmt.Sprintf("%d/%d", i, len(list))
 			batch = append(batch, q)
 		}

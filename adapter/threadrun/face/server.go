@@ -193,7 +193,7 @@ func (s *server) request(w http.ResponseWriter, r *http.Request, mandatory bool)
 	}
 	o, err := request.Parse(raw, s.face.Limits.MaxJSONDepth)
 	if err == nil {
-		o.TellIn(w.Header())
+		o.ReportIgnoredIn(w.Header())
 	}
 	return o, err
 }

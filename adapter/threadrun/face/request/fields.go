@@ -19,7 +19,7 @@ type Fields struct {
 	members []rawjson.Member
 	wanted  []string    // names that getters requested; only if answer is not nil
 	asked   []bool      // by member; may be shorter than members
-	answer  http.Header // receives the names of other members, see Unasked; may be nil
+	answer  http.Header // receives the names of other members, see CheckUnknown; may be nil
 	errs    *[]Complaint
 }
 
@@ -29,8 +29,10 @@ type Complaint struct {
 	Message string `json:"message"`
 }
 
-// TellIn makes Err add the names of members that no getter requested to a response header.
-func (o *Fields) TellIn(answer http.Header) { o.answer, o.wanted = answer, make([]string, 0, 40) }
+// ReportIgnoredIn makes Err add the names of members that no getter requested to a response header.
+func (o *Fields) ReportIgnoredIn(answer http.Header) {
+	o.answer, o.wanted = answer, make([]string, 0, 40)
+}
 
 // Members returns the members as they were sent. It does not mark them as requested.
 func (o *Fields) Members() []rawjson.Member { return o.members }
@@ -95,7 +97,7 @@ func (o *Fields) ErrSoFar() error { return Invalid(*o.errs) }
 // Err returns the errors in the object and everything below it, or nil. It must be called after all meaningful members
 // were read.
 func (o *Fields) Err() error {
-	o.Unasked()
+	o.CheckUnknown()
 	return Invalid(*o.errs)
 }
 

@@ -7,10 +7,10 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Unasked complains about members whose name is a misspelling of one that a getter requested. It adds the names of the
+// CheckUnknown complains about members whose name is a misspelling of one that a getter requested. It adds the names of the
 // other members that were not requested to the response header: the documents allow further keys (RunCreate of the
 // Agent Protocol and similar schemas do not set additionalProperties).
-func (o *Fields) Unasked() {
+func (o *Fields) CheckUnknown() {
 	if o.answer == nil {
 		return
 	}

@@ -25,7 +25,7 @@ func (i *inspector) aboutAgents(ctx context.Context, names []string) map[string]
 	for name, agent := range agents {
 		h := health[name]
 		info := inspect.AgentInfo{
-			Dialect: agent.Dialect(), State: string(h.State), Good: h.State == front.Answers, Known: h.State != front.Unasked, Profile: h.Message,
+			Dialect: agent.Dialect(), State: string(h.State), Good: h.State == front.Answers, Known: h.State != front.Unknown, Profile: h.Message,
 			Asked: h.Asked, Took: h.Took, Settings: settingsOf(agent.Config),
 		}
 		if traits, known := agent.Known(); known {

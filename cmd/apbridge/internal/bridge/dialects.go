@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/a2a"
 	"github.com/apbridge/apbridge/adapter/taskstep"
 	"github.com/apbridge/apbridge/adapter/threadrun"
 	"github.com/apbridge/apbridge/config"
@@ -18,6 +19,7 @@ import (
 // speaks all of them.
 func Dialects() adapter.Dialects {
 	return adapter.Dialects{
+		a2a.Dialect(),
 		taskstep.Dialect(),
 		threadrun.Dialect(),
 	}

@@ -27,7 +27,7 @@ const (
 	Answers State = "answers"
 	Silent  State = "does not answer"
 	Unfit   State = "cannot be used" // a server answers, but not as the agent should
-	Unasked State = "not known yet"
+	Unknown State = "not known yet"
 )
 
 // Health is the bridge's knowledge of an agent's state.
@@ -88,7 +88,7 @@ func (h *Checkups) due(agents map[string]Agent) (list []*checkup) {
 	for name, agent := range agents {
 		c := h.known[name]
 		if c == nil || c.agent != agent {
-			c = &checkup{agent: agent, found: Health{State: Unasked, Message: "It is being asked. Look again in a moment."}}
+			c = &checkup{agent: agent, found: Health{State: Unknown, Message: "It is being asked. Look again in a moment."}}
 			h.known[name] = c
 		}
 		if c.begun.IsZero() || now.Sub(c.begun) >= fresh {

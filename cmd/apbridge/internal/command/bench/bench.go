@@ -228,7 +228,7 @@ func (f *benchFlags) tellLeftOut(w io.Writer, found challenge.Found) {
 	}
 	unasked := 0
 	for _, c := range found.Challenges {
-		if f.choice.Unasked(c) {
+		if f.choice.Unselected(c) {
 			unasked++
 			categories = append(categories, c.Optional...)
 		}

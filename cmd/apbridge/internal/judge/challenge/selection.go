@@ -35,15 +35,15 @@ func (s Selection) From(all []Challenge) ([]Challenge, error) {
 }
 
 func (s Selection) chooses(c Challenge) bool {
-	if s.skips(c) || len(s.Only) > 0 && !slices.ContainsFunc(s.Only, c.isNamed) || s.Unasked(c) {
+	if s.skips(c) || len(s.Only) > 0 && !slices.ContainsFunc(s.Only, c.isNamed) || s.Unselected(c) {
 		return false
 	}
 	return len(s.Categories) == 0 || slices.ContainsFunc(c.Category, func(of string) bool { return slices.Contains(s.Categories, of) })
 }
 
-// Unasked reports whether a challenge has an optional category that is not selected. It returns false if challenges are
+// Unselected reports whether a challenge has an optional category that is not selected. It returns false if challenges are
 // selected by name.
-func (s Selection) Unasked(c Challenge) bool {
+func (s Selection) Unselected(c Challenge) bool {
 	asked := func(category string) bool { return slices.Contains(s.Categories, category) }
 	return len(s.Only) == 0 && slices.ContainsFunc(c.Optional, func(category string) bool { return !asked(category) })
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// served answers requests according to one configuration. It is replaced as a whole: each request is answered by the
+// activeConfig answers requests according to one configuration. It is replaced as a whole: each request is answered by the
 // one with which it began.
-type served struct {
+type activeConfig struct {
 	cfg     *config.Config
 	handler http.Handler
 	gate    *auth.Gate
@@ -20,8 +20,8 @@ type served struct {
 	connections *shares // nil: no limit
 }
 
-func (s *Server) serve(cfg *config.Config, mount func(*mux.Router)) (h *served, err error) {
-	h = &served{cfg: cfg, memory: s.memoryFor(cfg), connections: s.connectionShares(cfg)}
+func (s *Server) serve(cfg *config.Config, mount func(*mux.Router)) (h *activeConfig, err error) {
+	h = &activeConfig{cfg: cfg, memory: s.memoryFor(cfg), connections: s.connectionShares(cfg)}
 	callers, err := auth.NewCallers(cfg.Auth, s.log.Named("auth"))
 	if err != nil {
 		return nil, err

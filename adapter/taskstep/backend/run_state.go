@@ -17,9 +17,9 @@ import (
 // errUnwanted means that the consumer of the run's events stopped.
 var errUnwanted = errors.New("yield returned false")
 
-// session is shared by all parts of a runDriver: the assignment, the agent's task, and the consumer of the events. It
+// runState is shared by all parts of a runDriver: the assignment, the agent's task, and the consumer of the events. It
 // is used by one goroutine.
-type session struct {
+type runState struct {
 	*backend
 	ctx      context.Context
 	assigned *adapter.Assignment
@@ -31,19 +31,19 @@ type session struct {
 }
 
 // root returns the beginning of all task paths.
-func (s *session) root() string {
+func (s *runState) root() string {
 	if s.topic != "" {
 		return topicsPath + "/" + pathEscape(s.topic)
 	}
 	return s.site.prefix
 }
 
-func (s *session) taskPath(rest string) string {
+func (s *runState) taskPath(rest string) string {
 	return s.root() + "/tasks/" + url.PathEscape(s.remote) + rest
 }
 
 // known reports whether the agent still has the task. An error means that it could not be determined.
-func (s *session) known() (bool, error) {
+func (s *runState) known() (bool, error) {
 	ans, err := s.get(s.ctx, s.taskPath(""), "")
 	switch {
 	case err != nil:
@@ -63,12 +63,12 @@ const mostSteps = 100
 
 // stepLimit returns the maximum number of steps of the run. A run that was planned while the agent was unreachable may
 // have no limit.
-func (s *session) stepLimit() int {
+func (s *runState) stepLimit() int {
 	return cmp.Or(s.assigned.Run.Options.MaxSteps, mostSteps)
 }
 
 // encode returns a file as the state holds it. content is nil if it is too large for the state.
-func (s *session) encode(a mapping.Artifact, content []byte) json.RawMessage {
+func (s *runState) encode(a mapping.Artifact, content []byte) json.RawMessage {
 	if content == nil {
 		return rule.EncodeReference(a, s.assigned.Files.Path(a.ID))
 	}
@@ -76,7 +76,7 @@ func (s *session) encode(a mapping.Artifact, content []byte) json.RawMessage {
 }
 
 // link yields the agent's id of the task, and the ids of the logged steps.
-func (s *session) link(steps []string) error {
+func (s *runState) link(steps []string) error {
 	link := &mapping.Link{
 		Agent: s.up.Name, TaskID: s.assigned.TaskID, Remote: s.remote, Topic: s.topic, Profile: s.site.profile(),
 		Steps: append([]string(nil), steps...),
@@ -84,11 +84,11 @@ func (s *session) link(steps []string) error {
 	return s.emit(mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: link}})
 }
 
-func (s *session) end(out mapping.Outcome) error {
+func (s *runState) end(out mapping.Outcome) error {
 	return s.emit(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}})
 }
 
-func (s *session) emit(ev mapping.Event) error {
+func (s *runState) emit(ev mapping.Event) error {
 	ev.RunID = s.assigned.Run.ID
 	if !s.yield(ev, nil) {
 		return errUnwanted
@@ -97,11 +97,11 @@ func (s *session) emit(ev mapping.Event) error {
 }
 
 // breakOff yields the error that ends the run.
-func (s *session) breakOff(err error) { s.yield(mapping.Event{}, mapping.Classify(err)) }
+func (s *runState) breakOff(err error) { s.yield(mapping.Event{}, mapping.Classify(err)) }
 
 // lookFor calls look until it finds something, or for as long as a step or creation has taken so far. After a restart
 // the observed time may include the downtime, so step_timeout bounds it.
-func (s *session) lookFor(longest time.Duration, look func() (found bool, err error)) (found bool, err error) {
+func (s *runState) lookFor(longest time.Duration, look func() (found bool, err error)) (found bool, err error) {
 	over := time.Now().Add(min(max(longest, s.settle), s.stepTimeout()))
 	for wait := pollMin; ; wait = min(wait*2, pollMax) {
 		if found, err = look(); found || err != nil {

@@ -9,14 +9,14 @@ import (
 
 func TestStrangersAreBounded(t *testing.T) {
 	t.Parallel()
-	met, err := NewStrangers(zap.NewNop())
+	met, err := NewUnknownOrigins(zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := range strangersKept + 50 {
+	for n := range originsKept + 50 {
 		met.meet(fmt.Sprintf("http://page%d.example.com", n))
 	}
-	if kept := met.seen.Len(); kept != strangersKept {
-		t.Errorf("%d origins are remembered, want %d", kept, strangersKept)
+	if kept := met.seen.Len(); kept != originsKept {
+		t.Errorf("%d origins are remembered, want %d", kept, originsKept)
 	}
 }
