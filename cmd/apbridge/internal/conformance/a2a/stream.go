@@ -117,9 +117,8 @@ func (s *suite) streamChecks() []check.Check {
 // push is a push configuration of the ended task.
 type push struct{ task, id string }
 
-// hook is where notifications of the checks would go: a port at which nothing listens. The task has ended, so that none
-// is sent.
-const hook = "https://192.0.2.1/apbridge-conformance"
+// hook is where notifications of the checks would go. The task has ended, so that none is sent.
+const hook = "https://example.com/apbridge-conformance"
 
 func (s *suite) create(t *check.Talk) push {
 	id, _ := s.anEndedTask(t)
