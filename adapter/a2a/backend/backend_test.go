@@ -88,6 +88,26 @@ func TestAResultInArtifactAndStatusIsOneStep(t *testing.T) {
 	}
 }
 
+// An agent may replace the content of an artifact, as the bridge's own face does with each answer of a step agent.
+func TestAReplacedArtifactIsAnotherStep(t *testing.T) {
+	t.Parallel()
+	for _, cut := range []int{0, 3, 4, 5, 6} {
+		a := &adaptertest.A2AAgent{CutAfter: cut, Change: func(ev map[string]any) {
+			if u, ok := ev["artifactUpdate"].(map[string]any); ok {
+				u["artifact"].(map[string]any)["artifactId"] = "response"
+			}
+		}}
+		tr := adaptertest.Collect(t.Context(), dial(t, a), saying("say"), 0)
+		got := texts(tr)
+		if want := []string{"first", "second", "third"}; cut == 0 && !slices.Equal(got, want) {
+			t.Errorf("steps %q", got)
+		}
+		if tr.Err != nil || got[len(got)-1] != "third" {
+			t.Errorf("cut after %d events: %q, %v", cut, got, tr.Err)
+		}
+	}
+}
+
 func TestADirectMessageIsTheAnswer(t *testing.T) {
 	t.Parallel()
 	for _, a := range []*adaptertest.A2AAgent{{}, {NoStream: true}, {Version: "0.3"}, {HTTP: true}} {

@@ -8,8 +8,8 @@
 // not yielded yet (output). The message is never sent twice: if its response is lost, the run searches the agent's
 // tasks for the message, and ends as outcome_unknown if no task has it.
 //
-// An artifact of the agent becomes one step when it is complete, under the artifact's id. Steps that are logged are
-// recognized by these ids after a restart.
+// An artifact of the agent becomes one step when it is complete. Its step has an id made of the artifact's id and
+// content, by which logged steps are recognized after a restart.
 //
 // In comments, "S n" is section n of the A2A specification 1.0.
 package backend

@@ -3,7 +3,10 @@ package backend
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"io"
 	"mime"
 	"path"
 	"slices"
@@ -80,26 +83,41 @@ func (o *output) settled() bool {
 func (o *output) snapshot(t *wire.Task) {
 	for i := range t.Artifacts {
 		a := o.find(t.Artifacts[i].ArtifactID)
-		if o.isLogged(a.ArtifactID) || a.complete {
-			continue
-		}
-		a.Artifact = t.Artifacts[i]
+		a.replace(t.Artifacts[i])
+		a.complete = o.isLogged(a.key())
 	}
 	o.note(&t.Status)
 }
 
-// artifact notes an artifact or a part of one (S 4.2.2).
+// artifact notes an artifact or a part of one (S 4.2.2). One that is sent again replaces the earlier one.
 func (o *output) artifact(u *wire.TaskArtifactUpdateEvent) {
 	a := o.find(u.Artifact.ArtifactID)
-	if o.isLogged(a.ArtifactID) || a.complete {
-		return // repeated after a reconnect
-	}
-	if parts := a.Parts; u.Append && len(parts) > 0 {
-		a.Parts = joined(parts, u.Artifact.Parts)
+	if u.Append && len(a.Parts) > 0 {
+		a.Parts = joined(a.Parts, u.Artifact.Parts)
 	} else {
-		a.Artifact = u.Artifact
+		a.replace(u.Artifact)
 	}
 	a.complete = u.LastChunk
+}
+
+func (a *artifact) replace(with wire.Artifact) {
+	with.ArtifactID = a.ArtifactID // which some agents omit
+	a.Artifact = with
+}
+
+// key identifies an artifact with its content, since some agents replace the content of an artifact.
+func (a *artifact) key() string {
+	sum := sha256.New()
+	write := func(s string) { _, _ = io.WriteString(sum, s) }
+	for _, p := range a.Parts {
+		switch p.Kind {
+		case wire.PartText: // streamed pieces and the whole text have the same key
+			write(p.Text)
+		default:
+			write("\x00" + p.Filename + "\x00" + p.URL + "\x00" + string(p.Data) + "\x00" + string(p.Raw))
+		}
+	}
+	return a.ArtifactID + "@" + hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
 // joined returns the parts with further ones, and joins the texts of streamed pieces.
@@ -163,8 +181,11 @@ func (o *output) note(s *wire.TaskStatus) {
 // deliver yields the artifacts that are complete.
 func (o *output) deliver() error {
 	for _, a := range o.artifacts {
-		if (a.complete || o.settled()) && !o.isLogged(a.ArtifactID) {
-			if err := o.push(&step{id: a.ArtifactID, name: a.Name, parts: a.Parts}); err != nil {
+		if !a.complete && !o.settled() || len(a.Parts) == 0 {
+			continue
+		}
+		if key := a.key(); !o.isLogged(key) {
+			if err := o.push(&step{id: key, name: a.Name, parts: a.Parts}); err != nil {
 				return err
 			}
 		}
