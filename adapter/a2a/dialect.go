@@ -2,6 +2,7 @@ package a2a
 
 import (
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/a2a/backend"
 	"github.com/apbridge/apbridge/adapter/a2a/face"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
@@ -26,6 +27,10 @@ func Dialect() adapter.Dialect {
 		Snippets:    code,
 		Clients:     "A2A",
 		Observe:     face.Observe,
+
+		Dial:         backend.Dial,
+		Detect:       backend.Detect,
+		Capabilities: backend.Capabilities(),
 	}
 }
 
