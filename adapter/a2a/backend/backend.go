@@ -18,12 +18,13 @@ import (
 
 // backend calls one A2A agent.
 type backend struct {
-	up     adapter.Upstream
-	to     *upstream.Client
-	host   string // scheme and host of the agent's URL
-	path   string // path of the agent's URL, without a trailing slash
-	reader *wire.Reader
-	log    *zap.Logger
+	up        adapter.Upstream
+	to        *upstream.Client
+	host      string // scheme and host of the agent's URL
+	authority string // its host and port, for messages
+	path      string // its path, without a trailing slash
+	reader    *wire.Reader
+	log       *zap.Logger
 
 	mu    sync.Mutex
 	known *endpoint // nil: not read yet
@@ -56,7 +57,7 @@ func newBackend(up adapter.Upstream) (*backend, error) {
 		limit = defaultEvent
 	}
 	b := &backend{
-		up: up, host: u.Scheme + "://" + u.Host, path: strings.TrimRight(u.EscapedPath(), "/"), log: up.Log,
+		up: up, host: u.Scheme + "://" + u.Host, authority: u.Host, path: strings.TrimRight(u.EscapedPath(), "/"), log: up.Log,
 		reader: wire.NewLenientReader(wire.Limits{Bytes: limit, Depth: maxDepth, Count: maxElements}),
 	}
 	if b.log == nil {

@@ -18,9 +18,9 @@ const (
 
 const errorText = 300 // characters of the agent's text that are shown
 
-// fail returns an error about the agent. The format continues the sentence "The agent NAME at URL …".
+// fail returns an error about the agent. The format continues the sentence "The agent NAME at HOST …".
 func (b *backend) fail(code, format string, args ...any) *mapping.Error {
-	return mapping.Errorf(mapping.Upstream, code, "The agent %q at %s %s", b.up.Name, b.host+b.path, fmt.Sprintf(format, args...))
+	return mapping.Errorf(mapping.Upstream, code, "The agent %q at %s %s", b.up.Name, b.authority, fmt.Sprintf(format, args...))
 }
 
 // failed returns the error of a task that failed or was rejected, with the agent's own words.
@@ -56,7 +56,7 @@ func (b *backend) failure(err error) *mapping.Error {
 	switch {
 	case f.Kind == upstream.Stopped:
 		return mapping.Classify(err)
-	case f.Kind == upstream.NotReached:
+	case f.Kind == upstream.NotReached, f.Kind == upstream.Broken && !f.Slow:
 		why := f.Cause()
 		if why == "" {
 			why = "check that it runs and that its url is right"
@@ -68,10 +68,8 @@ func (b *backend) failure(err error) *mapping.Error {
 		e = b.fail(mapping.CodeUpstreamError, "answered %d%s", f.Status, b.to.Refusal(f.Status, f.Header, f.Body))
 	case errors.Is(err, upstream.ErrTooLong):
 		e = b.fail(mapping.CodeBadUpstream, "answered with more than limits.event (%d bytes).", b.up.Limits.Event)
-	case f.Kind == upstream.BadAnswer:
-		e = b.fail(mapping.CodeBadUpstream, "gave an answer that cannot be read.")
 	default:
-		e = b.fail(mapping.CodeUpstreamUnreachable, "closed the connection before it had answered.")
+		e = b.fail(mapping.CodeBadUpstream, "gave an answer that cannot be read.")
 	}
 	e.Err = f.Err
 	return e

@@ -154,17 +154,23 @@ func reasonOf(details []any) string {
 
 // call calls a method over the preferred binding.
 func (s *suite) call(t *check.Talk, method string, params members) outcome {
+	r, overRPC := s.request(t, method, params)
+	return outcome{t.Send(r), overRPC}
+}
+
+// request returns the request of a method over the preferred binding. It fails the check if the card has none.
+func (s *suite) request(t *check.Talk, method string, params members) (r check.Request, overRPC bool) {
 	c := s.aCard(t)
 	switch {
 	case t.Over():
-		return outcome{Answer: t.Get(cardPath)}
 	case c.rpc != nil:
-		return outcome{t.Send(rpcRequest(t, c, method, params)), true}
+		return rpcRequest(t, c, method, params), true
 	case c.http != nil:
-		return outcome{t.Send(httpRequest(t, c, method, params)), false}
+		return httpRequest(t, c, method, params), false
+	default:
+		t.Fail("the card has no interface of version 1.0 at this server for JSONRPC or HTTP+JSON")
 	}
-	t.Fail("the card has no interface of version 1.0 at this server for JSONRPC or HTTP+JSON")
-	return outcome{Answer: t.Get(cardPath)}
+	return r, false
 }
 
 // succeeds is call for a method that must succeed.

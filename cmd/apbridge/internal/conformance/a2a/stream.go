@@ -27,15 +27,8 @@ func (s *suite) open(t *check.Talk) stream {
 	if !t.Over() && !c.streaming {
 		t.Skip("the card does not announce streaming")
 	}
-	if t.Over() {
-		return stream{}
-	}
-	r := stream{overRPC: c.rpc != nil}
-	request := httpRequest
-	if r.overRPC {
-		request = rpcRequest
-	}
-	r.Stream = t.Stream(request(t, c, "SendStreamingMessage", s.message(nil)), nil)
+	request, overRPC := s.request(t, "SendStreamingMessage", s.message(nil))
+	r := stream{t.Stream(request, nil), overRPC}
 	r.Is(200).Typed("text/event-stream")
 	if !t.Over() && len(r.Events) == 0 {
 		t.Fail("the stream has no events")
@@ -97,7 +90,7 @@ func (s *suite) streamChecks() []check.Check {
 			}},
 		{ID: "a2a.subscribe.ended", Level: check.Must, Says: "A subscription to an ended task is refused.", Cites: doc.At("3.1.6"),
 			Run: func(t *check.Talk) {
-				id, _ := s.anEndedTask(t)
+				id := s.anEndedTask(t)
 				if !s.aCard(t).streaming {
 					t.Skip("the card does not announce streaming")
 				}
@@ -121,7 +114,7 @@ type push struct{ task, id string }
 const hook = "https://example.com/apbridge-conformance"
 
 func (s *suite) create(t *check.Talk) push {
-	id, _ := s.anEndedTask(t)
+	id := s.anEndedTask(t)
 	if !t.Over() && !s.aCard(t).push {
 		t.Skip("the card does not announce push notifications")
 	}
