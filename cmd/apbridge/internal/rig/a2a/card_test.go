@@ -67,8 +67,8 @@ func TestCardsAndKeys(t *testing.T) {
 	b.Do("POST", "/a2a/"+made+"/message:send", message("m", "hi", ""), "X-Api-Key", key).Want(t, 200, "TASK_STATE_COMPLETED")
 }
 
-// TestSettings checks the keys of section a2a of the configuration.
-func TestSettings(t *testing.T) {
+// TestSettingsOfA2A checks the keys of section a2a of the configuration.
+func TestSettingsOfA2A(t *testing.T) {
 	t.Parallel()
 	agents := map[string]http.Handler{"a": adaptertest.NewStepAgent(adaptertest.Plain)}
 	const key = "a-key-of-alice-which-is-long"
