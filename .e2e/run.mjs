@@ -14,7 +14,7 @@ import { exitWith, suite } from "./suite.mjs";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const [binary, ...only] = process.argv.slice(2);
-const tests = only.length > 0 ? only : ["agentstore.mjs", "beats.mjs", "forward.mjs", "inner.mjs", "input.mjs", "look.mjs", "methods.mjs", "plain.mjs", "remote.mjs", "reverse.mjs", "same.mjs", "stock.mjs", "streaming.mjs", "subagents.mjs", "challenge.mjs", "approval.mjs", "docs.mjs"].map((f) => join(here, f));
+const tests = only.length > 0 ? only : ["a2a-face.mjs", "agentstore.mjs", "beats.mjs", "forward.mjs", "inner.mjs", "input.mjs", "look.mjs", "methods.mjs", "plain.mjs", "remote.mjs", "reverse.mjs", "same.mjs", "stock.mjs", "streaming.mjs", "subagents.mjs", "challenge.mjs", "approval.mjs", "docs.mjs"].map((f) => join(here, f));
 const folder = mkdtempSync(join(tmpdir(), "apbridge-e2e-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
