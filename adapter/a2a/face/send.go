@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -57,6 +58,9 @@ func (s *server) send(c *call, modes []string) (*sent, error) {
 		c.w.Header().Set("X-Apbridge-Unsupported", mapping.LossHeader(started.Losses))
 	}
 	m.run = started.Run
+	if err := s.dropQuestions(c, n, &m.run); err != nil {
+		return nil, err
+	}
 	mapping.AddAuditObject(c.r.Context(), "task", m.run.TaskID)
 	if m.task.ID == "" {
 		m.task = mapping.Task{
@@ -66,6 +70,35 @@ func (s *server) send(c *call, modes []string) (*sent, error) {
 		m.fresh = m.run.ID == m.run.TaskID
 	}
 	return &m, nil
+}
+
+// dropQuestions cancels the earlier tasks of a context that wait for an answer, after a message that begins a new task in
+// it. The new run has closed their questions.
+func (s *server) dropQuestions(c *call, n *adapter.RunRequest, r *mapping.Run) error {
+	if n.ThreadID == "" && n.ThreadName == "" {
+		return nil
+	}
+	waiting, _, err := s.svc.SearchTasks(c.r.Context(), adapter.TaskQuery{
+		Agent: c.agent.Graph, ThreadID: n.ThreadID, ThreadName: n.ThreadName, Status: []mapping.TaskStatus{mapping.TaskAsking},
+	})
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for t, err := range waiting {
+		if err != nil {
+			return err
+		}
+		if t.CreatedAt.Before(r.CreatedAt) && t.ID != r.TaskID { // the message may be a repeated one
+			ids = append(ids, t.ID)
+		}
+	}
+	for _, id := range ids {
+		if _, err := s.svc.CancelTask(c.r.Context(), c.ref(id)); err != nil && mapping.Classify(err).Class != mapping.NotFound {
+			return err
+		}
+	}
+	return nil
 }
 
 // check refuses a message that is wrong whatever its task.
@@ -204,6 +237,9 @@ func (s *server) addAnswer(c *call, m *sent, n *adapter.RunRequest) (err error) 
 	}
 	for _, name := range []string{"interruptId", "interrupt_id"} {
 		if id := rawjson.GetText(json.RawMessage(message.Metadata), name); id != "" {
+			if err := s.checkQuestion(c.r.Context(), &m.task, name, id); err != nil {
+				return err
+			}
 			value = new(rawjson.Writer).Open('{').Name(id).Raw(value, "null").Close('}').Bytes
 			break
 		}
@@ -218,6 +254,24 @@ func (s *server) addAnswer(c *call, m *sent, n *adapter.RunRequest) (err error) 
 	}
 	n.Kwargs, err = rawjson.WithMember(n.Kwargs, answerMember, kept)
 	return err
+}
+
+// checkQuestion refuses the id of a question that the task does not ask. Otherwise the agent would take the id and the
+// value together for the answer.
+func (s *server) checkQuestion(ctx context.Context, t *mapping.Task, name, id string) error {
+	runs, err := s.runsOf(ctx, t)
+	if err != nil || t.Status != mapping.TaskAsking || len(runs) == 0 {
+		return err // the answer is repeated, or refused for the task's state
+	}
+	for e, err := range s.svc.RunEvents(ctx, runRef(&runs[len(runs)-1]), adapter.Cursor{K: -1, Start: true, End: true}, nil) {
+		if err != nil {
+			return err
+		}
+		if e.Head.Outcome == nil || slices.ContainsFunc(e.Head.Outcome.Interrupts, func(q mapping.Interrupt) bool { return q.ID == id }) {
+			return nil
+		}
+	}
+	return invalidParams("message.metadata."+name, "must be the interrupt_id of a question that the task asks")
 }
 
 // start starts the run, unless the message is a repeated one.

@@ -132,8 +132,6 @@ func (s *server) noRoute(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case found && t.Version != wire.V1:
 		return legacyHTTP()
-	case found: // the id has a slash, which ids of tasks here never have
-		return taskNotFound(t.TaskID)
 	case allow != "":
 		w.Header().Set("Allow", allow)
 		return notAllowed(r, allow)

@@ -156,15 +156,17 @@ func (v *view) end(runID string, e *state.Entry) wire.TaskStatus {
 	return s
 }
 
-// fault returns the status message of a failed task, which is never an artifact: clients would take it for the answer.
+// fault returns the status message of a failed task, which is never an artifact: clients would take it for the answer. Its
+// metadata has the code, by which clients recognize an unknown outcome.
 func (v *view) fault(runID string, f *mapping.Fault) *wire.Message {
-	text := "The agent failed."
-	if f != nil && f.Message != "" {
-		text = f.Text()
+	m := &wire.Message{MessageID: mapping.MessageID(runID, "fault"), Role: wire.RoleAgent, TaskID: v.taskID, ContextID: v.contextID}
+	if f == nil || f.Message == "" {
+		m.Parts = wire.Parts{wire.TextPart("The agent failed.")}
+		return m
 	}
-	return &wire.Message{
-		MessageID: mapping.MessageID(runID, "fault"), Role: wire.RoleAgent, TaskID: v.taskID, ContextID: v.contextID, Parts: wire.Parts{wire.TextPart(text)},
-	}
+	m.Parts = wire.Parts{wire.TextPart(f.Text())}
+	m.Metadata = wire.Object(new(rawjson.Writer).Open('{').Key("code").Text(f.Code).Close('}').Bytes)
+	return m
 }
 
 func (v *view) setStatus(s wire.TaskStatus, about json.RawMessage) *wire.StreamResponse {
