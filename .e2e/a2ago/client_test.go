@@ -78,13 +78,18 @@ func send(t *testing.T, c *a2aclient.Client, m *a2a.Message) *a2a.Task {
 	return task
 }
 
-// contents returns the texts and files of a task's artifacts, by the names of the artifacts.
-func contents(task *a2a.Task) map[string]string {
-	all := map[string]string{}
-	for _, artifact := range task.Artifacts {
-		for _, part := range artifact.Parts {
-			all[artifact.Name] += part.Text() + string(part.Raw())
+// contents returns the texts and files of a task: its messages and its artifacts.
+func contents(task *a2a.Task) (all []string) {
+	add := func(parts a2a.ContentParts) {
+		for _, part := range parts {
+			all = append(all, part.Text()+string(part.Raw()))
 		}
+	}
+	for _, m := range task.History {
+		add(m.Parts)
+	}
+	for _, artifact := range task.Artifacts {
+		add(artifact.Parts)
 	}
 	return all
 }
@@ -97,13 +102,10 @@ func TestAStepAgentAnswersWithTextAndFiles(t *testing.T) {
 		if task.Status.State != a2a.TaskStateCompleted {
 			t.Fatalf("the task is %s", task.Status.State)
 		}
-		var all []string
-		for _, text := range contents(task) {
-			all = append(all, text)
-		}
+		all := contents(task)
 		for _, want := range []string{"result of write it", "in.txt=hello"} {
 			if !strings.Contains(strings.Join(all, "\n"), want) {
-				t.Errorf("no artifact has %q: %q", want, all)
+				t.Errorf("neither a message nor an artifact has %q: %q", want, all)
 			}
 		}
 	})
