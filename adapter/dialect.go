@@ -27,6 +27,8 @@ type Dialect struct {
 	// PublicPaths are those of Paths that need no key. A part in braces stands for any one part that is not empty.
 	// Paths below a public path are not public.
 	PublicPaths []string
+	// Private reports whether the configuration makes PublicPaths need a key, like the other paths. nil: it cannot.
+	Private func(cfg *config.Config) bool
 	// Runs are patterns of paths within Paths that name a run: the part "{run}" stands for its id. Paths below also
 	// belong to that run.
 	Runs []string
@@ -120,6 +122,7 @@ type Face struct {
 	Log          *zap.Logger
 	Limits       config.Limits
 	DefaultAgent string
+	A2A          config.A2A
 	// Agents maps config names to their settings; read only.
 	Agents  map[string]config.Agent
 	Version string
@@ -129,6 +132,14 @@ type Face struct {
 	// one log line for each request while, for example, the database is unavailable. If Repeated is nil, each failure
 	// is logged.
 	Repeated func(*mapping.Error) (times int, due bool)
+	// URL returns where the client of a request found the bridge, without a slash at the end. It takes the headers of
+	// trusted proxies into account. nil: the request's own host is used.
+	URL func(*http.Request) string
+	// ArtifactPath returns the path from which clients download an artifact of a task, or "" (Dialects.ArtifactPath). It
+	// may be nil.
+	ArtifactPath func(agent, taskID, artifactID string) string
+	// Auth is how callers authenticate.
+	Auth Authentication
 	// Heartbeat is the interval between heartbeats of a stream.
 	Heartbeat time.Duration
 	// Ready returns an error if requests should not be sent here now, for example because the database is unavailable.
@@ -136,6 +147,13 @@ type Face struct {
 	Ready func(context.Context) error
 	// CallerLimits returns the limits of the caller's key followed by those of its tenant, or nil if there are none.
 	CallerLimits func(context.Context) ([]Limit, error)
+}
+
+// Authentication describes how callers authenticate, for documents about the bridge. Without any way, no key is needed.
+type Authentication struct {
+	Keys         bool
+	Issuers      []string // of tokens
+	Certificates bool
 }
 
 // CountFailed counts a request to which the face responds with an error.

@@ -81,9 +81,11 @@ type RunRequest struct {
 	// Otherwise it only answers a question that an agent asks its user.
 	InputAnswers bool `json:"-"`
 	ByClock      bool `json:"-"` // created by a cron, so no client can answer
-	Command      *Command
-	// ParentAnswers is set if the caller is a resumed graph that calls the agent again from one of its nodes. It holds
-	// the answers that the graph received, by question id.
+	// NewTask makes the input begin a new task even if the agent asks its user something on the thread.
+	NewTask bool `json:"-"`
+	Command *Command
+	// ParentAnswers is set if the caller is a graph that was resumed and calls the agent again from one of its nodes.
+	// It holds the answers that the graph received, by question id.
 	ParentAnswers map[string]json.RawMessage `json:"-"`
 	Metadata      json.RawMessage
 	Config        json.RawMessage

@@ -22,10 +22,12 @@ type TaskRef struct {
 type TaskQuery struct {
 	Agent    string
 	ThreadID string
-	Status   []mapping.TaskStatus // one of these
-	Since    time.Time            // the status changed then or later
-	After    mapping.TaskMark     // tasks after this one in the list; zero means from the start
-	Limit    int                  // 0 means all
+	// ThreadName selects the thread to which the caller gave this name for the agent, otherwise the one with this id.
+	ThreadName string
+	Status     []mapping.TaskStatus // one of these
+	Since      time.Time            // the status changed then or later
+	After      mapping.TaskMark     // tasks after this one in the list; zero: from the start
+	Limit      int                  // 0: all
 }
 
 // Page is a page of a list, from 1.

@@ -16,7 +16,7 @@ type Change struct {
 
 // atStart are the keys of parts that are created once: listeners, the database and its users.
 var atStart = []string{
-	"listen", "admin", "database", "synchronous", "secure_delete", "encryption", "shutdown_grace", "limits.database", "limits.crons", "store", "tls", "audit",
+	"listen", "admin", "database", "synchronous", "secure_delete", "encryption", "shutdown_grace", "limits.database", "limits.crons", "store", "tls", "audit", "a2a.public_card",
 }
 
 // Take combines a new configuration with the one in effect. An error is Complaints. A valid change may be incompatible
@@ -48,6 +48,7 @@ func (c *Config) keep(now *Config) {
 	c.Database, c.Synchronous, c.SecureDelete, c.Encryption = now.Database, now.Synchronous, now.SecureDelete, now.Encryption
 	c.Limits.Database, c.Limits.Crons = now.Limits.Database, now.Limits.Crons
 	c.Store, c.Audit = now.Store, now.Audit
+	c.A2A.PublicCard = now.A2A.PublicCard
 }
 
 // differences calls tell with the keys whose values differ.

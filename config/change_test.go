@@ -62,7 +62,7 @@ func TestTakeKeepsKeysThatNeedARestart(t *testing.T) {
 	read.Database, read.Synchronous, read.ShutdownGrace = "other.db", "normal", 1
 	read.Limits.Database, read.Limits.Crons, read.Limits.MaxJSONDepth = 1<<20, 1, 7
 	read.Encryption.Keys = []Secret{"NDQ0NDQ0NDQ0NDQ0NDQ0NDQ0NDQ0NDQ0NDQ0NDQ0NDU="}
-	read.Store.VectorCache, read.Audit.File = 1, "audit.log"
+	read.Store.VectorCache, read.Audit.File, read.A2A.PublicCard = 1, "audit.log", false
 	got, err := now.Take(read, Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -200,7 +200,7 @@ bridge.yaml:1: store.index.headers.Host: this header belongs to the bridge and c
 			nil, `bridge.yaml:1: hosts[0]: cannot be "http://x"; write a name without scheme and port, like bridge.local
 bridge.yaml:2: trusted_proxies[1]: cannot be "x"; write an address or a network, like 10.0.0.0/8`},
 		{"what this version does not do", "memory: {embeddings: {key: 'env:SECRET'}}\nagents:\n  a: {url: 'http://127.0.0.1:1'}\nauth: {oauth: {methods: [RS256]}}",
-			[]string{"SECRET=x"}, `bridge.yaml:1: memory: there is no such key; known here: admin, agents, audit, auth, cors, database, default_agent, encryption, hosts, inspector, limits, listen, log, retention, secure_delete, shutdown_grace, store, synchronous, tls, trusted_proxies, webhooks
+			[]string{"SECRET=x"}, `bridge.yaml:1: memory: there is no such key; known here: a2a, admin, agents, audit, auth, cors, database, default_agent, encryption, hosts, inspector, limits, listen, log, retention, secure_delete, shutdown_grace, store, synchronous, tls, trusted_proxies, webhooks
 bridge.yaml:4: auth.oauth: there is no such key; known here: certificates, jwt, keys`},
 		{"keys that are none", "encryption: {keys: [short, 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=', 'env:NONE', 'env:KEY', 'env:KEY', '']}" + agentLine,
 			[]string{"KEY=303132333435363738393031323334353637383930313233343536373839ff0a"}, `bridge.yaml:1: encryption.keys[2]: the environment variable NONE is not set; set it, or write file:PATH

@@ -46,6 +46,18 @@ type Config struct {
 	Log            Log              `yaml:"log"`
 	Audit          Audit            `yaml:"audit"`
 	Inspector      Inspector        `yaml:"inspector"`
+	A2A            A2A              `yaml:"a2a"`
+}
+
+// A2A configures how agents are exposed to A2A clients.
+type A2A struct {
+	Enabled    bool `yaml:"enabled"`
+	Legacy     bool `yaml:"legacy"`      // serve version 0.3, too
+	PublicCard bool `yaml:"public_card"` // agent cards need no key
+	// Media types of the card. A message with a part of another type is refused. "*" stands for any subtype.
+	InputModes  []string `yaml:"input_modes"`
+	OutputModes []string `yaml:"output_modes"`
+	MaxInline   Bytes    `yaml:"max_inline"` // larger files of an answer are links
 }
 
 // Inspector configures the inspector's pages. A file may have the mode alone in its place.

@@ -50,6 +50,11 @@ func Default() *Config {
 		Audit: Audit{MaxSize: 100 << 20, Keep: 10, Reads: true},
 
 		Inspector: Inspector{Mode: "auto", Capture: "errors"},
+		A2A: A2A{
+			Enabled: true, Legacy: true, PublicCard: true, MaxInline: 1 << 20,
+			InputModes:  []string{"text/plain", "application/json", "application/octet-stream", "application/pdf", "text/*", "image/*", "audio/*", "video/*"},
+			OutputModes: []string{"text/plain", "application/json", "application/octet-stream"},
+		},
 	}
 }
 

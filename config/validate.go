@@ -19,6 +19,7 @@ func (r *report) validate(cfg *Config, o Options) {
 	r.checkWebhooks(cfg.Webhooks)
 	r.checkAgents(cfg, o.Dialects)
 	r.checkAudit(cfg.Audit)
+	r.checkA2A(cfg.A2A)
 	r.checkChoices("", reflect.ValueOf(cfg).Elem())
 	r.checkAuth(cfg)
 }

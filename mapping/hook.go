@@ -12,4 +12,5 @@ type Hook struct {
 	Token, Scheme, Credentials string
 	Fires                      []TaskStatus // the statuses to notify of
 	CreatedAt                  time.Time
+	ThreadName                 string `json:",omitempty"` // of the task, for notifications; otherwise ""
 }

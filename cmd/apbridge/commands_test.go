@@ -110,7 +110,7 @@ func TestDoctor(t *testing.T) {
 		if code != 1 {
 			t.Errorf("exit code %d", code)
 		}
-		holds(t, out, "It is the API of a model", "It speaks A2A", `answers 200 with a page titled "A dashboard".`, "An agent that speaks taskstep answers at "+legacy+". Use that URL.")
+		holds(t, out, "It is the API of a model", "has a card without an interface for JSON-RPC", `answers 200 with a page titled "A dashboard".`, "An agent that speaks taskstep answers at "+legacy+". Use that URL.")
 	})
 	t.Run("another dialect", func(t *testing.T) {
 		t.Parallel()

@@ -54,13 +54,13 @@ func TestConformance(t *testing.T) {
 			t.Error("control characters of a response reach the terminal")
 		}
 	})
-	t.Run("one dialect of five", func(t *testing.T) {
+	t.Run("one dialect of six", func(t *testing.T) {
 		t.Parallel()
 		code, out, _ := command(t, nil, "conformance", serving(t, legacyagent.Handler()))
 		if code == console.ExitMisuse {
 			t.Errorf("exit code %d", code)
 		}
-		holds(t, out, "\nnot spoken: topics, agentprotocol, langgraph, streaming\n")
+		holds(t, out, "\nnot spoken: topics, agentprotocol, langgraph, streaming, a2a\n")
 	})
 	t.Run("JSON", func(t *testing.T) {
 		t.Parallel()

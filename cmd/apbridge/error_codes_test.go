@@ -102,8 +102,6 @@ func programFiles(t *testing.T, look func(file string, tree *ast.File)) {
 				return err
 			case d.IsDir() && (strings.HasSuffix(path, "test") || d.Name() == "testdata" || d.Name() == "toy"):
 				return fs.SkipDir
-			case d.IsDir() && d.Name() == "a2a": // not part of the program yet: it has no face and no backend
-				return fs.SkipDir
 			case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
 				return nil
 			}

@@ -29,6 +29,7 @@ var guides = []struct {
 	{"headers.md", "http://127.0.0.1:8000", legacyagent.Handler, 2, ""},
 	{"privacy.md", "http://127.0.0.1:8000", legacyagent.Handler, 6, ""},
 	{"limits.md", "http://127.0.0.1:8000", legacyagent.Handler, 1, ""},
+	{"a2a.md", "http://127.0.0.1:8000", legacyagent.Handler, 6, ""},
 	{"metrics.md", "http://127.0.0.1:8000", legacyagent.Handler, 2, ""},
 	{"store.md", "http://127.0.0.1:8000", legacyagent.Handler, 1, "listen: 127.0.0.1:8080\nagents: {legacy: {url: 'http://127.0.0.1:8000'}}\n"},
 }

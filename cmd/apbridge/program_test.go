@@ -81,7 +81,7 @@ func TestCommandLines(t *testing.T) {
 		{"valid", nil, []string{"validate", "--config", good}, 0, "The configuration is valid: 1 agent(s), listening on 127.0.0.1:8080.", "agents.a.headers.X-Key: contains a secret in plain text"},
 		{"valid, named by the environment", []string{"APBRIDGE_CONFIG=" + good}, []string{"validate"}, 0, "is valid", "in plain"},
 		{"invalid", nil, []string{"validate", "--config", bad}, 2, "", "invalid configuration:\n  " + bad + ":1: listen: 0.0.0.0:80 can be reached"},
-		{"serving what is invalid", nil, []string{"serve", "--config", bad}, 2, "", bad + `:2: agents.a.dialect: cannot be "soap"; choose one of auto, taskstep, threadrun`},
+		{"serving what is invalid", nil, []string{"serve", "--config", bad}, 2, "", bad + `:2: agents.a.dialect: cannot be "soap"; choose one of auto, a2a, taskstep, threadrun`},
 		{"bad agent flag", nil, []string{"serve", "--agent", "http://x"}, 2, "", `flag --agent: "http://x" is not NAME=URL`},
 		{"bad agent name", nil, []string{"validate", "--agent", "a b=http://x"}, 2, "", `flag --agent: agents.a b: the name "a b" cannot be used`},
 		{"bad level", nil, []string{"serve", "--log-level", "loud"}, 2, "", `flag --log-level: "loud" is not one of`},

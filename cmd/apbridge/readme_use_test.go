@@ -129,6 +129,7 @@ func (u *newUser) does(text string) string {
 // runBy maps each document with commands (blocks of sh) to the test that runs them all, or to the reason why none can.
 var runBy = map[string]string{
 	"README.md":                    "TestReadmeUse, TestReadmeCommands, TestReadmeNamesFlagsThatThereAre",
+	"docs/a2a.md":                  "TestGuides",
 	"docs/access.md":               "TestGuides",
 	"docs/approval.md":             "TestGuides",
 	"docs/benchmarks.md":           "TestBenchDocument",

@@ -312,12 +312,12 @@ func (p *runPlan) messageAsAnswer(ctx context.Context) error {
 	return nil
 }
 
-// mayAnswer reports whether an input may answer an open question of the thread. Inputs for an older state, delayed
-// inputs and those of crons may not.
+// mayAnswer reports whether an input may answer an open question of the thread. It must not be for another state,
+// delayed, from a cron, or for a new task.
 func (p *runPlan) mayAnswer() bool {
 	o := &p.out.Run.Options
 	return !p.traits.Exposes.ReportsState() && len(p.thread.Interrupts) > 0 && !o.Resuming && o.Goto == nil && p.task == nil &&
-		o.Checkpoint == "" && p.req.RunAfter == 0 && !p.req.ByClock
+		o.Checkpoint == "" && p.req.RunAfter == 0 && !p.req.ByClock && !p.req.NewTask
 }
 
 // passing returns the answer of a run without input: approval if the client requested the stop, and otherwise null,

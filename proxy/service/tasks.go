@@ -94,8 +94,15 @@ func (s *Service) SearchTasks(ctx context.Context, q adapter.TaskQuery) (iter.Se
 	if err != nil {
 		return nil, 0, err
 	}
+	thread := q.ThreadID
+	if q.ThreadName != "" {
+		if thread, err = s.store.Threads.Named(ctx, agent.Name, q.ThreadName); err != nil {
+			return nil, 0, err
+		}
+		thread = cmp.Or(thread, q.ThreadName)
+	}
 	return s.store.Tasks.Search(ctx, store.TaskQuery{
-		Agent: agent.Name, ThreadID: q.ThreadID, Status: q.Status, Since: q.Since, ByStatus: true, After: q.After, Limit: q.Limit,
+		Agent: agent.Name, ThreadID: thread, Status: q.Status, Since: q.Since, ByStatus: true, After: q.After, Limit: q.Limit,
 	})
 }
 

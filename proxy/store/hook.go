@@ -152,18 +152,18 @@ type statusChange struct {
 func (b *base) changeTaskStatus(t *sqldb.Tx, c statusChange) error {
 	var task int64
 	var hooks int
-	var id string
+	var id, thread string
 	err := t.Get(`UPDATE tasks SET status = $2, status_us = $3 WHERE id = (SELECT task FROM runs WHERE id = $1) AND status <> $2
  AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.task = tasks.id AND (r.id > $1 OR $2 = 'submitted' AND r.id < $1 AND r.ended_us = 0))
- RETURNING id, task_id, hooks`, sqldb.In{c.at.Run, string(c.status), t.Now}, sqldb.Out{&task, &id, &hooks})
+ RETURNING id, task_id, hooks, (SELECT name FROM threads WHERE id = tasks.thread)`, sqldb.In{c.at.Run, string(c.status), t.Now}, sqldb.Out{&task, &id, &hooks, &thread})
 	if err != nil || hooks == 0 {
 		return ifAny(err)
 	}
-	return b.fireHooks(t, c, task, id)
+	return b.fireHooks(t, c, task, id, thread)
 }
 
 // fireHooks adds rows to the outbox for the hooks that fire at the new status.
-func (b *base) fireHooks(t *sqldb.Tx, c statusChange, task int64, taskID string) error {
+func (b *base) fireHooks(t *sqldb.Tx, c statusChange, task int64, taskID, threadName string) error {
 	list, err := readHooks(t, task)
 	if err != nil || c.write == nil {
 		return err
@@ -172,6 +172,7 @@ func (b *base) fireHooks(t *sqldb.Tx, c statusChange, task int64, taskID string)
 		if !slices.Contains(h.Fires, c.status) {
 			continue
 		}
+		h.ThreadName = threadName
 		w := c.write(h, c.status)
 		if w == nil {
 			continue

@@ -213,7 +213,7 @@ func (x *createRunTx) taskStatus() error {
 	case x.n.Task == nil:
 		return x.s.base.changeTaskStatus(x.Tx, c)
 	case len(x.n.Hooks) > 0:
-		return x.s.base.fireHooks(x.Tx, c, x.task, x.n.Task.ID)
+		return x.s.base.fireHooks(x.Tx, c, x.task, x.n.Task.ID, x.thread.Name)
 	}
 	return nil
 }

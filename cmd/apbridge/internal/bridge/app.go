@@ -200,7 +200,7 @@ func (a *App) routes(cfg *config.Config, ways routes) func(*mux.Router) {
 func (a *App) serverOptions(mount func(*mux.Router), pages map[string]http.Handler) proxy.Options {
 	return proxy.Options{
 		Mount:       mount,
-		Faces:       faces(a.dialects),
+		Faces:       faces(a.dialects, a.cfg),
 		Runs:        a.engine,
 		Store:       a.dialects.InStore,
 		Ready:       a.store.Ping,
@@ -222,13 +222,25 @@ func (a *App) serverOptions(mount func(*mux.Router), pages map[string]http.Handl
 
 func (a *App) face(dialect string, cfg *config.Config) adapter.Face {
 	return adapter.Face{
-		Log: a.log.Named(dialect), Limits: cfg.Limits, DefaultAgent: cfg.DefaultAgent, Agents: cfg.Agents,
+		Log: a.log.Named(dialect), Limits: cfg.Limits, DefaultAgent: cfg.DefaultAgent, Agents: cfg.Agents, A2A: cfg.A2A,
+		URL: a.urlOf, ArtifactPath: a.dialects.ArtifactPath, Auth: authentication(cfg.Auth),
 		Version: Version(), Heartbeat: heartbeat, Ready: a.store.Ping, CallerLimits: a.limits.Limits,
 		Failed: func(code string) { a.metrics.Failed(dialect, code) }, Repeated: a.repeated,
 	}
 }
 
-// repeated limits log lines about errors of the database to one per minute, with a count. The access log has every
+// urlOf returns where the client of a request found the bridge.
+func (a *App) urlOf(r *http.Request) string { return a.server.URLOf(r) }
+
+func authentication(cfg config.Auth) adapter.Authentication {
+	auth := adapter.Authentication{Keys: len(cfg.Keys) > 0, Certificates: len(cfg.Certificates) > 0}
+	for _, issuer := range cfg.JWT {
+		auth.Issuers = append(auth.Issuers, issuer.Issuer)
+	}
+	return auth
+}
+
+// repeated limits log lines about errors of the database to one per minute with a count. The access log has each
 // response.
 func (a *App) repeated(e *mapping.Error) (times int, due bool) {
 	if e.Code != store.CodeUnavailable && e.Code != store.CodeStorageFull {

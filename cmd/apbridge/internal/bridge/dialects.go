@@ -4,8 +4,10 @@ import (
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/a2a"
 	"github.com/apbridge/apbridge/adapter/taskstep"
 	"github.com/apbridge/apbridge/adapter/threadrun"
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy"
 	"github.com/apbridge/apbridge/proxy/passthrough"
@@ -17,6 +19,7 @@ import (
 // another apbridge speaks all of them.
 func Dialects() adapter.Dialects {
 	return adapter.Dialects{
+		a2a.Dialect(),
 		taskstep.Dialect(),
 		threadrun.Dialect(),
 	}
@@ -39,16 +42,19 @@ func ownedBy(dialects adapter.Dialects, name string) mux.MatcherFunc {
 	}
 }
 
-func faces(dialects adapter.Dialects) []proxy.Face {
+func faces(dialects adapter.Dialects, cfg *config.Config) []proxy.Face {
 	var list []proxy.Face
 	for _, d := range dialects {
-		list = append(list, proxy.Face{Name: d.Name, Owns: d.Owns, Open: openIn(d), Body: refusalOf(d)})
+		list = append(list, proxy.Face{Name: d.Name, Owns: d.Owns, Open: openIn(d, cfg), Body: refusalOf(d)})
 	}
 	return list
 }
 
-// openIn reports whether a path of a dialect needs no key. Paths below an agent's pass-through are never open.
-func openIn(d adapter.Dialect) func(path string) bool {
+// openIn reports which paths of a dialect need no key. Paths below an agent's pass-through are never public.
+func openIn(d adapter.Dialect, cfg *config.Config) func(path string) bool {
+	if d.Private != nil && d.Private(cfg) {
+		return func(string) bool { return false }
+	}
 	return func(path string) bool { return d.IsOpen(path) && !passthrough.Owns(path) }
 }
 

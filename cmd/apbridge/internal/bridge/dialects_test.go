@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorilla/mux"
@@ -17,10 +18,11 @@ func TestWhoOwnsAPath(t *testing.T) {
 	paths := []string{
 		"/ap/v1/agent/tasks", "/ap/v2/topics", "/agent/tasks", "/agents/legacy/ap/v1/agent/tasks", "/agents/legacy/ap",
 		"/threads", "/threads/t/runs", "/runs/wait", "/agents/search", "/agents/legacy", "/agents/legacy/schemas", "/assistants/search", "/store/items", "/ok", "/info",
+		"/a2a/legacy/tasks/t:cancel", "/.well-known/agent-card.json", "/.well-known/other",
 		"/", "/healthz", "/apple", "/threadsy", "//ap", "ap", "", "*",
 	}
 	for _, path := range paths {
-		for _, f := range faces(Dialects()) {
+		for _, f := range faces(Dialects(), config.Default()) {
 			if f.Owns(path) {
 				got[path] += f.Name
 			}
@@ -30,6 +32,7 @@ func TestWhoOwnsAPath(t *testing.T) {
 		"/ap/v1/agent/tasks": "taskstep", "/ap/v2/topics": "taskstep", "/agent/tasks": "taskstep", "/agents/legacy/ap/v1/agent/tasks": "taskstep", "/agents/legacy/ap": "taskstep",
 		"/threads": "threadrun", "/threads/t/runs": "threadrun", "/runs/wait": "threadrun", "/agents/search": "threadrun", "/agents/legacy": "threadrun",
 		"/agents/legacy/schemas": "threadrun", "/assistants/search": "threadrun", "/store/items": "threadrun", "/ok": "threadrun", "/info": "threadrun",
+		"/a2a/legacy/tasks/t:cancel": "a2a", "/.well-known/agent-card.json": "a2a",
 	}
 	// The table is searched in order, because two dialects may own the same path.
 	for path, names := range got {
@@ -89,7 +92,7 @@ func TestWhatEndsWorkSaysSo(t *testing.T) {
 			methods, _ := route.GetMethods()
 			for _, method := range methods {
 				effect, _ := d.Effect(method, path)
-				if (effect.Verb == mapping.Cancelled) != strings.HasSuffix(path, "/cancel") {
+				if (effect.Verb == mapping.Cancelled) != (strings.HasSuffix(path, "/cancel") || strings.HasSuffix(path, ":cancel")) {
 					t.Errorf("%s %s is said to be %q", method, path, effect.Verb)
 				}
 				if effect.Verb == mapping.Cancelled {

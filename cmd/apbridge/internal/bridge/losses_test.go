@@ -105,7 +105,7 @@ func TestEveryMeaningIsHandled(t *testing.T) {
 	for _, from := range bridge.Dialects() {
 		for _, f := range from.Fields {
 			for _, to := range bridge.Dialects() {
-				if _, ok := to.Capabilities[f.Capability]; f.Capability != "" && !ok {
+				if _, ok := to.Capabilities[f.Capability]; to.Dial != nil && f.Capability != "" && !ok {
 					t.Errorf("%s says nothing of %q, which %s.%s of %s means", to.Name, f.Capability, f.Request, f.Name, from.Name)
 				}
 			}
@@ -118,6 +118,9 @@ func TestEveryMeaningIsHandled(t *testing.T) {
 func TestBackendsTellWhatTheirDialectSays(t *testing.T) {
 	t.Parallel()
 	for _, d := range bridge.Dialects() {
+		if d.Dial == nil {
+			continue
+		}
 		b, err := d.Dial(adaptertest.Upstream("http://agent.test"))
 		if err != nil {
 			t.Fatal(err)

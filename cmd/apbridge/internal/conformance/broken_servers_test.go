@@ -12,6 +12,11 @@ const (
 	uuid   = "[0-9a-f]{8}-[0-9a-f-]{27}"
 )
 
+// firstMessage is the first message of the A2A checks, whose task others look at.
+const firstMessage = `"SendMessage","params":{"message":{"messageId":"[^"]*-1"`
+
+const rpcResult = `{"jsonrpc":"2.0","id":"check-1","result":{}}`
+
 // brokenServers break one rule each, by dialect and check.
 var brokenServers = map[string][]fault{
 	"v1": {
@@ -163,6 +168,52 @@ var brokenServers = map[string][]fault{
 		{"store.search", `^POST /store/items/search`, swap(`^.*$`, `{"items":[]}`)},
 		{"store.namespaces", `^POST /store/namespaces`, swap(`"namespaces"`, `"spaces"`)},
 		{"store.delete", `^GET /store/items\?.*key=deleted`, status(200, `{"key":"deleted"}`)},
+	},
+	"a2a": {
+		{"card", `^GET /.well-known/agent-card.json `, status(404, `{}`)},
+		{"card.schema", `^GET /.well-known/agent-card.json `, swap(`"description":"[^"]*"`, `"description":5`)},
+		{"card.urls", `^GET /.well-known/agent-card.json `, swap(`"url":"[^"]*",("protocolBinding":"JSONRPC","protocolVersion":"0)`, `"url":"/a2a",$1`)},
+		{"card.caching", `^GET /.well-known/agent-card.json `, func(res *http.Response) { res.Header.Del("Cache-Control") }},
+		{"card.unchanged", `^GET /.well-known/agent-card.json `, only(304, status(200, `{}`))},
+		{"card.extended", `^GET /.well-known/agent-card.json `, swap(`"extendedAgentCard":true`, `"extendedAgentCard":false`)},
+		{"send", firstMessage, swap(`TASK_STATE_COMPLETED`, `TASK_STATE_WORKING`)},
+		{"send.schema", firstMessage, swap(`"artifactId"`, `"artifact"`)},
+		{"send.context", firstMessage, swap(`"contextId"`, `"context"`)},
+		{"send.timestamp", firstMessage, swap(`"timestamp":"([^"]*)Z"`, `"timestamp":"$1+00:00"`)},
+		{"send.continue", `"message":{"contextId"`, swap(`"contextId":"`, `"contextId":"other`)},
+		{"send.ended", `"SendMessage".*"taskId":"01`, status(200, rpcResult)},
+		{"send.unknown", `"SendMessage".*"taskId":"` + nobody, swap(`-32001`, `-32602`)},
+		{"send.invalid", `"parts":\[\]`, status(200, rpcResult)},
+		{"version", `"GetTask"`, swap(`-32009`, `-32600`)},
+		{"get", `"GetTask","params":{"id":"01[^"]*"}`, swap(`"id":"01`, `"id":"x`)},
+		{"get.history", `"historyLength":0`, swap(`"result":{`, `"result":{"history":[{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]}],`)},
+		{"get.unknown", `{"id":"check-1".*"GetTask".*` + nobody, swap(`-32001`, `-32602`)},
+		{"list", `"ListTasks","params":{"contextId":"01`, swap(`"totalSize":`, `"total":`)},
+		{"list.context", `"ListTasks".*` + nobody, swap(`"tasks":\[`, `"tasks":[{"id":"x","status":{}}`)},
+		{"list.artifacts", `"ListTasks","params":{"contextId":"01`, swap(`"status":{`, `"artifacts":[{"artifactId":"a","parts":[{"text":"x"}]}],"status":{`)},
+		{"list.size", `"pageSize":1`, swap(`"tasks":\[`, `"tasks":[{"id":"x","status":{}},`)},
+		{"cancel.ended", `"CancelTask".*"id":"01`, swap(`-32002`, `-32603`)},
+		{"cancel.unknown", `"CancelTask".*` + nobody, swap(`-32001`, `-32603`)},
+		{"stream", `"SendStreamingMessage"`, typed("application/json")},
+		{"stream.schema", `"SendStreamingMessage"`, swap(`"artifactUpdate":{`, `"message":{},"artifactUpdate":{`)},
+		{"stream.first", `"SendStreamingMessage"`, swap(`^data: .*"task":.*`, `: nothing`)},
+		{"stream.end", `"SendStreamingMessage"`, swap(`TASK_STATE_COMPLETED`, `TASK_STATE_WORKING`)},
+		{"stream.off", `^GET /.well-known/agent-card.json `, swap(`"streaming":true`, `"streaming":false`)},
+		{"subscribe.ended", `"SubscribeToTask".*"id":"01`, swap(`-32004`, `-32603`)},
+		{"subscribe.unknown", `"SubscribeToTask".*` + nobody, swap(`-32001`, `-32603`)},
+		{"push.off", `^GET /.well-known/agent-card.json `, swap(`"pushNotifications":true`, `"pushNotifications":false`)},
+		{"push.create", `"CreateTaskPush`, status(200, rpcResult)},
+		{"push.get", `"GetTaskPush`, swap(`example.com`, `example.org`)},
+		{"push.list", `"ListTaskPush`, swap(`"id":"check"`, `"id":"other"`)},
+		{"push.delete", `"DeleteTaskPush`, status(200, `{"jsonrpc":"2.0","id":"check-1","error":{"code":-32603,"message":"no"}}`)},
+		{"rpc", `{"jsonrpc":"2.0","id":7`, swap(`"id":7`, `"id":8`)},
+		{"rpc.parse", `{"jsonrpc":$`, status(400, `{}`)},
+		{"rpc.method", `"Nothing"`, swap(`-32601`, `-32603`)},
+		{"rpc.details", `"id":1,"method":"GetTask"`, swap(`TASK_NOT_FOUND`, `NOT_FOUND`)},
+		{"http.get", `^GET /a2a/[^ ]*/tasks/01[^ ]* $`, swap(`"id":"01`, `"id":"x`)},
+		{"http.type", `^GET /a2a/[^ ]*/tasks/01[^ ]* $`, typed("application/json")},
+		{"http.unknown", `^GET /a2a/[^ ]*/tasks/` + nobody, status(400, `{}`)},
+		{"http.list", `^GET /a2a/[^ ]*/tasks\?contextId`, status(200, `{"tasks":[]}`)},
 	},
 	"streaming": {
 		{"run.start", `^POST .*/commands .*run.start.*input`, swap(`"type":"success"`, `"type":"done"`)},

@@ -1,12 +1,13 @@
 // Package conformance checks a server against the documents of its protocols and reports the results. The command of
-// the same name uses it. It calls the server like any client and knows nothing about the bridge. Packages taskstep and
-// threadrun have the checks, and package check has their building blocks. Start reading at Run and Report.
+// the same name uses it. It calls the server like any client and knows nothing about the bridge. Packages a2a, taskstep
+// and threadrun hold the checks; package check their parts. Start with Run and Report.
 package conformance
 
 import (
 	"context"
 	"time"
 
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/a2a"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/check"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/taskstep"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/threadrun"
@@ -14,7 +15,7 @@ import (
 
 // Suites returns all suites.
 func Suites() []check.Suite {
-	return []check.Suite{taskstep.V1(), taskstep.Topics(), threadrun.AgentProtocol(), threadrun.LangGraph(), threadrun.Streaming()}
+	return []check.Suite{taskstep.V1(), taskstep.Topics(), threadrun.AgentProtocol(), threadrun.LangGraph(), threadrun.Streaming(), a2a.Suite()}
 }
 
 // Options configure Run.

@@ -57,6 +57,17 @@ const InputAndSteps = 1 + 3
 // scriptedSteps is the number of steps of the scripted server.
 const scriptedSteps = 5
 
+// A2ABehind returns agents that speak A2A, in each version and binding.
+func A2ABehind() []Behind {
+	var list []Behind
+	for name, a := range map[string]*adaptertest.A2AAgent{
+		"a2a 1.0": {}, "a2a 1.0 over HTTP": {HTTP: true}, "a2a 0.3": {Version: "0.3"}, "a2a 1.0 polled": {NoStream: true},
+	} {
+		list = append(list, Behind{name, func() adaptertest.Peer { return a.New() }, []string{"first", "second", "third"}, true, false, InputAndSteps})
+	}
+	return list
+}
+
 // ToyBehind returns an agent of the toy dialect.
 func ToyBehind() Behind {
 	texts := []string{"one", "two\nlines", "three"}

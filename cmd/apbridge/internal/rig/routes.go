@@ -125,6 +125,8 @@ func Documented(m Route) (name, path string) {
 		return "taskstep", path
 	case strings.HasPrefix(path, "/agent/"):
 		return "taskstep", "/ap/v1" + path
+	case strings.HasPrefix(path, "/a2a/"), strings.HasPrefix(path, "/.well-known/"):
+		return "a2a", path
 	}
 	return "threadrun", path
 }

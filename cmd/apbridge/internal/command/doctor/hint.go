@@ -29,8 +29,6 @@ var strangers = []struct {
 	says string
 }{
 	{"/v1/models", object("data"), "It is the API of a model (OpenAI-compatible), not an agent. Use the URL of the agent that calls the model."},
-	{"/.well-known/agent-card.json", object("skills"), "It speaks A2A, which this bridge does not support. Use an Agent Protocol agent or a LangGraph server."},
-	{"/.well-known/agent.json", object("skills"), "It speaks A2A, which this bridge does not support. Use an Agent Protocol agent or a LangGraph server."},
 }
 
 func object(member string) func([]byte) bool {

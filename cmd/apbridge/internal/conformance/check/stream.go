@@ -132,11 +132,7 @@ func (s Stream) First(name string) (Event, bool) {
 
 // Events posts a value as JSON and reads the event stream to its end. It fails the check on a response of another type.
 func (t *Talk) Events(path string, body any) Stream {
-	text, err := json.Marshal(body)
-	if err != nil {
-		t.Fail("the request cannot be encoded: %v", err)
-	}
-	s := t.Stream(Request{Method: http.MethodPost, Path: path, Body: string(text)}, nil)
+	s := t.Stream(Request{Method: http.MethodPost, Path: path, Body: t.JSON(body)}, nil)
 	s.Is(http.StatusOK).Typed("text/event-stream")
 	return s
 }

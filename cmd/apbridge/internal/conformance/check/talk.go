@@ -93,11 +93,22 @@ func (t *Talk) Post(path string, body any) Answer { return t.Put(http.MethodPost
 
 // Put sends a value as JSON with any method.
 func (t *Talk) Put(method, path string, body any) Answer {
-	text, err := json.Marshal(body)
+	return t.Send(Request{Method: method, Path: path, Body: t.JSON(body)})
+}
+
+// JSON returns a value as the body of a request.
+func (t *Talk) JSON(v any) string {
+	text, err := json.Marshal(v)
 	if err != nil {
 		t.Fail("the request cannot be encoded: %v", err)
 	}
-	return t.Send(Request{Method: method, Path: path, Body: string(text)})
+	return string(text)
+}
+
+// PathOf returns the path of a URL below the server's, and whether it is there.
+func (t *Talk) PathOf(url string) (path string, here bool) {
+	path, here = strings.CutPrefix(url, t.server.Base)
+	return path, here && (path == "" || path[0] == '/')
 }
 
 // Send sends a request and reads the response.

@@ -78,6 +78,8 @@ func TestCrashAtOnce(t *testing.T) {
 		"tasks in lockstep, with keys":         {"step written#1", "before commit of store.Tasks.HandOut#2"},
 		"threads before slow steps":            {"agent asked#3"},
 		"tasks before slow steps":              {"agent asked#3"},
+		"messages before steps":                {"after commit of store.Runs.Create#1", "before commit of store.Tasks.PutHook#1", "after commit of store.Tasks.PutHook#1", "after commit of store.Tasks.DeleteHook#1", "agent asked#3"},
+		"messages before a graph":              {"reply written#1", "agent answered#1", "before commit of store.Events.Append#2"},
 		"tasks before a slow graph":            {"event taken#2"},
 		"runs that go on in a stop":            {"agent answered#3", "agent asked#4"},
 	} {

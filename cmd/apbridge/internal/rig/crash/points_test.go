@@ -24,14 +24,12 @@ var elsewhere = map[string]map[string]string{
 		"store.Claims.RequestStop": "no other process has the run", "store.Tasks.TakeBack": leaves,
 		"sqldb.sqlite.renewLease": "written only after a write was refused", "store.Events.Logged": unknown,
 		"store.States.FreeLeft": unfreed, "item.Chores.Sweep": minutely,
-		"store.Tasks.PutHook": unhooked, "store.Tasks.DeleteHook": unhooked,
 		"sqldb.sqlite.bulk": "written by imports, which TestImportThatIsKilled kills", "store.Rates.Take": "PostgreSQL only", "store.Store.CountAnew": bounded,
 	},
 	"postgres": {
 		"sqldb.sqlite.bulk": "SQLite only", "sqldb.sqlite.recoverOrphans": "SQLite only", "sqldb.sqlite.renewLease": "SQLite only", "store.Claims.RequestStop": "no other process has the run",
 		"store.Tasks.TakeBack": leaves, "store.Events.Logged": unknown, "store.States.FreeLeft": unfreed,
 		"item.Chores.Sweep": minutely, "store.Rates.Take": bounded, "store.Store.CountAnew": bounded,
-		"store.Tasks.PutHook": unhooked, "store.Tasks.DeleteHook": unhooked,
 	},
 }
 
@@ -42,8 +40,6 @@ const bounded = "done only where keys or tenants are bounded; what it writes may
 const minutely = "done once a minute, of what has expired"
 
 const unknown = "asked only where it is not known whether a commit took place"
-
-const unhooked = "no dialect of the program has hooks of tasks"
 
 const unfreed = "done only where a hold of a thread could not be freed, or it is not known whether it took place"
 

@@ -40,6 +40,8 @@ func scenes() []scene {
 		{name: "tasks in lockstep, without keys", peer: steps(adaptertest.Python), environ: pulled("lockstep"), play: taskScene{}.play, counts: true},
 		{name: "tasks before steps that are not listed", peer: steps(adaptertest.JS), environ: pulled("lockstep"), play: taskScene{keys: true}.play, counts: true},
 		{name: "tasks before a graph", peer: graph, play: taskScene{keys: true}.play, counts: true},
+		{name: "messages before steps", peer: steps(adaptertest.Python), play: messageScene{}.play},
+		{name: "messages before a graph", peer: graph, play: messageScene{}.play},
 		{name: "threads before slow steps", peer: steps(adaptertest.Python), play: threadScene{}.play, counts: true, pace: aWhile},
 		{name: "tasks before slow steps", peer: steps(adaptertest.Python), environ: pulled("lockstep"), play: taskScene{keys: true}.play, counts: true, pace: aWhile},
 		{name: "tasks before a slow graph", peer: graph, play: taskScene{keys: true}.play, counts: true, pace: aLongWhile},

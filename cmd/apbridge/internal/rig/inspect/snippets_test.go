@@ -186,10 +186,10 @@ func TestInspectorProgramsMakeTheRunAgain(t *testing.T) {
 					}
 				}
 			}
-			if tried["curl"] != 2 || tried["Python"] != 2 || tried["JavaScript"] != 1 {
+			if tried["curl"] != 3 || tried["Python"] != 2 || tried["JavaScript"] != 1 {
 				t.Errorf("programs %v", tried)
 			}
-			if made[run] = true; len(made) != 5 {
+			if made[run] = true; len(made) != 6 {
 				t.Errorf("%d runs", len(made))
 			}
 		})

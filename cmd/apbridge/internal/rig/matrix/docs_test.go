@@ -71,6 +71,7 @@ func TestDocumentsAndRoutesAgree(t *testing.T) {
 				}
 				ids[name+o.OperationID] = true
 				for part := range strings.SplitSeq(path, "/") {
+					part, _, _ = strings.Cut(part, ":") // an action of A2A
 					v := strings.Trim(part, "{}")
 					if v != part && !slices.ContainsFunc(o.Parameters, func(p struct{ Name, In string }) bool { return p.Name == v && p.In == "path" }) {
 						t.Errorf("%s %s of %s.json does not describe {%s}", method, path, name, v)
@@ -194,6 +195,9 @@ func TestExamplesAreTaken(t *testing.T) {
 		if example.Example == nil {
 			t.Errorf("%s %s of %s.json shows no example of its body", m.Method, path, name)
 			continue
+		}
+		if strings.HasSuffix(m.Path, ":cancel") {
+			continue // the task has ended
 		}
 		target, a := e.fill(t, m)
 		a.body = strings.ReplaceAll(string(example.Example), `"AGENT"`, `"a"`)

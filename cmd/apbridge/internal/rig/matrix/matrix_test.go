@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,8 +22,8 @@ type face struct {
 // TestMatrix uses every face with every kind of agent. The toy is a dialect that only the table mentions.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
-	for _, f := range []face{{"langgraph", talkLangGraph}, {"agentprotocol", talkAgentProtocol}, {"taskstep", talkTaskStep}, {"toy", talkToy}} {
-		for _, who := range append(rig.AgentsBehind(), rig.ToyBehind()) {
+	for _, f := range []face{{"langgraph", talkLangGraph}, {"agentprotocol", talkAgentProtocol}, {"taskstep", talkTaskStep}, {"a2a", talkA2A}, {"toy", talkToy}} {
+		for _, who := range slices.Concat(rig.AgentsBehind(), rig.A2ABehind(), []rig.Behind{rig.ToyBehind()}) {
 			t.Run(f.name+"/"+who.Name, func(t *testing.T) {
 				t.Parallel()
 				peer := who.Peer()
@@ -107,7 +108,52 @@ func talkTaskStep(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	}
 }
 
-// talkToy sends two messages in one conversation, which is a thread like any other.
+// talkA2A: two messages in one context. The first is answered by JSON-RPC when its task has ended, the second is streamed
+// over HTTP+JSON.
+func talkA2A(t *testing.T, b *rig.Bridge, who rig.Behind) {
+	said := func(id, text, context string) string {
+		return `{"message":{"messageId":"` + id + `","role":"ROLE_USER",` + context + `"parts":[{"text":"` + text + `"}]}}`
+	}
+	first := b.Do("POST", "/a2a/agent", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":`+said("m-1", "hi", "")+`}`, "A2A-Version", "1.0").OK()
+	const task = "result.task."
+	if state := first.Text(task + "status.state"); state != "TASK_STATE_COMPLETED" {
+		t.Fatalf("the task is %s: %s", state, first.Body)
+	}
+	var texts []any
+	for _, m := range first.List(task + "history")[1:] { // without the user's
+		texts = append(texts, rig.Dig(rig.Dig(m, "parts").([]any)[0], "text"))
+	}
+	for _, a := range first.List(task + "artifacts") {
+		if rig.Dig(a, "name") == "response" {
+			texts = append(texts, rig.Dig(rig.Dig(a, "parts").([]any)[0], "text"))
+		}
+	}
+	if diff := cmp.Diff(rig.Anys(who.Texts), texts); diff != "" {
+		t.Errorf("messages and response of the first task (-want +got):\n%s", diff)
+	}
+	context := first.Text(task + "contextId")
+	res, frames := b.Stream("POST", "/a2a/agent/message:stream", said("m-2", "more", `"contextId":"`+context+`",`), 0)
+	res.OK()
+	texts = nil
+	for _, f := range frames {
+		if f.At("artifactUpdate.artifact.name") == "response" && f.At("artifactUpdate.lastChunk") == true {
+			texts = append(texts, rig.Dig(f.At("artifactUpdate.artifact.parts").([]any)[0], "text"))
+		}
+	}
+	if diff := cmp.Diff(rig.Anys(who.Texts), texts); diff != "" {
+		t.Errorf("responses of the second task (-want +got):\n%s", diff)
+	}
+	if got := frames[len(frames)-1].At("statusUpdate.status.state"); got != "TASK_STATE_COMPLETED" {
+		t.Errorf("the stream ends with %v", got)
+	}
+	th := b.Get("/threads/" + context).OK()
+	rig.CheckTurns(t, "the context as a thread", th.At("values"), who, 2)
+	runs := b.Get("/threads/" + context + "/runs").OK().List("")
+	checkThread(t, b, context, who, b.Get("/runs/"+rig.Dig(runs[0], "run_id").(string)+"/join").OK())
+	checkRunsAsTasks(t, b, context, who)
+}
+
+// talkToy: words said twice in one conversation, which is a thread like any other.
 func talkToy(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	thread := ""
 	for _, words := range []string{"hi", "more"} {
@@ -253,6 +299,12 @@ func checkCounts(t *testing.T, f face, who rig.Behind, peer adaptertest.Peer) {
 	if said, ok := peer.(*toy.Agent); ok {
 		if want := 2 * len(who.Texts); said.Work() != want {
 			t.Errorf("the toy made %d outputs, want %d", said.Work(), want)
+		}
+		return
+	}
+	if said, ok := peer.(*adaptertest.A2AAgent); ok {
+		if said.Work() != 2 {
+			t.Errorf("the agent received %d messages, want 2", said.Work())
 		}
 		return
 	}

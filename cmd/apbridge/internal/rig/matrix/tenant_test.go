@@ -70,6 +70,7 @@ func newEstate(t *testing.T, yaml string) *belongings {
 	e.ids["cron_id"] = e.as(rig.KeyA, "POST", "/runs/crons", cron).Want(t, 200).Member("cron_id")
 	e.ids["assistant_id"] = e.as(rig.KeyA, "POST", "/assistants", `{"graph_id":"a","name":"`+secretOfA+`"}`).Want(t, 200).Member("assistant_id")
 	e.as(rig.KeyA, "PUT", "/store/items", `{"namespace":["n"],"key":"k","value":{"v":"`+secretOfA+`"}}`).Want(t, 204)
+	e.ids["config"] = e.as(rig.KeyA, "POST", "/a2a/a/tasks/"+e.ids["task"]+"/pushNotificationConfigs", aHook).Want(t, 200).Member("id")
 	for name, id := range e.ids {
 		if id == "" {
 			t.Fatalf("tenant A has no %s", name)
@@ -78,7 +79,10 @@ func newEstate(t *testing.T, yaml string) *belongings {
 	return e
 }
 
-// ask describes how to request an object of tenant A on a route.
+// aHook is a push notification configuration.
+const aHook = `{"id":"` + secretOfA + `","url":"https://receiver.example/hook"}`
+
+// ask is how a route is asked for something of tenant A's.
 type ask struct {
 	query, body string
 	headers     []string
@@ -138,9 +142,19 @@ var asks = map[string]ask{
 	"POST /inspect/runs/{run_id}/cancel":          {body: "sure=yes", headers: isForm},
 	"POST /inspect/runs/{run_id}/again":           {body: "agent={mine}&where=thread&sure=yes", headers: isForm},
 	"GET /inspect/threads/{thread_id}/difference": {query: "?to={checkpoint_id}"},
+	// JSON-RPC answers with 200 and an error.
+	"POST /a2a/{agent}":                                      {body: `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"{task}"}}`, own: true},
+	"POST /a2a/{agent}/message:send":                         {body: aMessage},
+	"POST /a2a/{agent}/message:stream":                       {body: aMessage},
+	"GET /a2a/{agent}/tasks/{task}:subscribe":                {headers: []string{"Last-Event-ID", "1"}},
+	"POST /a2a/{agent}/tasks/{task}:subscribe":               {headers: []string{"Last-Event-ID", "1"}},
+	"POST /a2a/{agent}/tasks/{task}/pushNotificationConfigs": {body: aHook},
 	"GET /ok":   {own: true},
 	"GET /info": {own: true},
 }
+
+// aMessage is one for a task of A's, which has ended.
+const aMessage = `{"message":{"messageId":"m","role":"ROLE_USER","taskId":"{task}","parts":[{"text":"x"}]}}`
 
 // isForm is the header of a body that a browser sends of a form.
 var isForm = []string{"Content-Type", "application/x-www-form-urlencoded"}
@@ -306,6 +320,9 @@ func (e *belongings) seen(t *testing.T, key string, m rig.Route) {
 	got := e.put(key, m.Method, path, a)
 	if got.Status == 404 && strings.Contains(got.String(), "not_supported") {
 		return // refused to every tenant
+	}
+	if strings.Contains(got.String(), "TASK_NOT_CANCELABLE") || strings.Contains(got.String(), "UNSUPPORTED_OPERATION") {
+		return // it has ended
 	}
 	gone := weight(m) == 2 // an earlier DELETE took it along
 	if got.Status/100 != 2 && got.Status != 409 && !gone {

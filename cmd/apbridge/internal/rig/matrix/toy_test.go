@@ -315,7 +315,7 @@ func TestFurtherDialectHasAColumn(t *testing.T) {
 	b := inFrontSpeaking(t, withToy(), &toy.Agent{Says: []string{`"one"`}})
 	b.Do("POST", "/toy/say", "hi").OK()
 	v := b.Get("/inspect/runs/" + b.Get("/inspect").OK().Text("runs.0.run_id")).OK()
-	if v.Text("columns.0") != "Toy" || len(v.List("columns")) != 3 || !strings.Contains(v.String(), `{"name":"line"}`) {
+	if v.Text("columns.0") != "Toy" || len(v.List("columns")) != 4 || !strings.Contains(v.String(), `{"name":"line"}`) {
 		t.Errorf("%s", v)
 	}
 }

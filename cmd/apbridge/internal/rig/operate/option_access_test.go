@@ -10,7 +10,13 @@ import (
 
 // accessProofs are about callers, like guardProofs.
 var accessProofs = map[string]func(*testing.T){
-	"auth.keys[].keys":               rig.ProvenBy("proxy/auth", "TestKeysAreRotatedWithoutInterruption"),
+	"a2a.enabled":                    rig.ProvenBy("cmd/apbridge", "TestSettingsOfA2A"),
+	"a2a.legacy":                     rig.ProvenBy("cmd/apbridge", "TestSettingsOfA2A"),
+	"a2a.public_card":                rig.ProvenBy("cmd/apbridge", "TestSettingsOfA2A"),
+	"a2a.input_modes":                rig.ProvenBy("cmd/apbridge", "TestSettingsOfA2A"),
+	"a2a.output_modes":               rig.ProvenBy("cmd/apbridge", "TestSettingsOfA2A"),
+	"a2a.max_inline":                 rig.ProvenBy("cmd/apbridge", "TestSettingsOfA2A"),
+	"auth.keys[].keys":               rig.ProvenBy("proxy/auth", "TestKeysAreChangedWithoutABreak"),
 	"auth.keys[].expires":            rig.ProvenBy("proxy/auth", "TestKeysExpire"),
 	"auth.keys[].scope":              rig.ProvenBy("cmd/apbridge", "TestEveryOperationAsksForTheCaller"),
 	"auth.jwt[].id":                  rig.ProvenBy("proxy/auth", "TestRefusedTokens"),

@@ -1,0 +1,68 @@
+// A2A agents on the official SDKs for JavaScript and Go, in version 1.0 over both bindings and in 0.3, behind the clients of
+// other protocols: LangGraph's SDK, and tasks and steps.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { Client } from "@langchain/langgraph-sdk";
+import { call, until } from "./http.mjs";
+
+const apiUrl = process.env.E2E_BRIDGE;
+const client = new Client({ apiUrl, callerOptions: { maxRetries: 0 } });
+const user = (content) => ({ messages: [{ type: "human", content }] });
+const lastOf = (values) => values.messages.at(-1).content;
+
+for (const agent of ["a2ajs", "a2ajsrest", "a2ajsold", "a2ago", "a2agorest", "a2agoold"]) {
+  describe(agent, { concurrency: true }, () => {
+    test("a message is answered, and the next one is in the same context", async () => {
+      const { thread_id } = await client.threads.create();
+      assert.equal(lastOf(await client.runs.wait(thread_id, agent, { input: user("good day") })), "You said: good day");
+      const values = await client.runs.wait(thread_id, agent, { input: user("and more") });
+      assert.deepEqual(values.messages.map((m) => m.content), ["good day", "You said: good day", "and more", "You said: and more"]);
+    });
+
+    test("a file of a message reaches the agent, and its files are those of the thread", async () => {
+      const content = [{ type: "text", text: "look" }, { type: "file", mimeType: "text/plain", data: Buffer.from("hi").toString("base64"), metadata: { filename: "in.txt" } }];
+      assert.match(lastOf(await client.runs.wait(null, agent, { input: user(content) })), /You said: look.*\[in\.txt=hi\]/s);
+      const { files } = await client.runs.wait(null, agent, { input: user("file of text") });
+      assert.equal(files["/note.txt"].content, "of text");
+    });
+
+    test("a question is shown, and its answer goes to the same task", async () => {
+      const { thread_id } = await client.threads.create();
+      await client.runs.wait(thread_id, agent, { input: user("ask me") });
+      const state = await client.threads.getState(thread_id);
+      assert.deepEqual(state.tasks.flatMap((t) => t.interrupts.map((i) => i.value)), ["Which colour?"]);
+      const values = await client.runs.wait(thread_id, agent, { command: { resume: "red" } });
+      assert.equal(lastOf(values), "Painted it red.");
+    });
+
+    test("a failure has the agent's words", async () => {
+      const failed = await client.runs.wait(null, agent, { input: user("fail now"), raiseError: false }).catch((e) => e);
+      assert.match(JSON.stringify(failed) + failed.message, /the disk is full/);
+    });
+
+    test("a cancellation reaches the agent", async () => {
+      const { thread_id } = await client.threads.create();
+      const { run_id } = await client.runs.create(thread_id, agent, { input: user("wait for it") });
+      await until("the run", () => client.runs.get(thread_id, run_id), (run) => run.status === "running");
+      await client.runs.cancel(thread_id, run_id, true);
+      assert.equal((await client.runs.get(thread_id, run_id)).status, "interrupted");
+    });
+
+    test("a harness of tasks and steps pulls its answer", async () => {
+      const tasks = `${apiUrl}/agents/${agent}/ap/v1/agent/tasks`;
+      const { body: task } = await call("POST", tasks, { input: "good day" });
+      const { body: step } = await call("POST", `${tasks}/${task.task_id}/steps`, {});
+      assert.equal(step.output, "You said: good day");
+      assert.equal(step.is_last, true);
+    });
+
+    test("an A2A client is served in front of it", async () => {
+      const { body: card } = await call("GET", `${apiUrl}/a2a/${agent}/.well-known/agent-card.json`);
+      assert.equal(card.supportedInterfaces[0].url, `${apiUrl}/a2a/${agent}`);
+      const params = { message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text: "good day" }] } };
+      const { body } = await call("POST", `${apiUrl}/a2a/${agent}`, { jsonrpc: "2.0", id: 1, method: "SendMessage", params });
+      assert.equal(body.result.task.status.state, "TASK_STATE_COMPLETED");
+      assert.equal(body.result.task.artifacts[0].parts[0].text, "You said: good day");
+    });
+  });
+}

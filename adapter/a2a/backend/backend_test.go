@@ -1,0 +1,256 @@
+package backend_test
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/a2a/backend"
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+)
+
+func replaced(body io.ReadCloser, old, with string) io.ReadCloser {
+	raw, _ := io.ReadAll(body)
+	return io.NopCloser(bytes.NewReader(bytes.ReplaceAll(raw, []byte(old), []byte(with))))
+}
+
+// saying returns the first run of a task with this prompt.
+func saying(prompt string) adapter.Assignment {
+	task := adaptertest.NewTask(nil)
+	task.Task.Prompt = prompt
+	return task
+}
+
+func dial(t *testing.T, a *adaptertest.A2AAgent) adapter.Backend {
+	t.Helper()
+	b, err := backend.Dial(adaptertest.Upstream(adaptertest.Serve(t, a).URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// texts returns the texts of the steps of a run.
+func texts(tr adaptertest.Trace) (list []string) {
+	for _, ev := range tr.Outputs() {
+		text := ""
+		for _, m := range rawjson.ElementsOf(rawjson.Get(ev.Data, "messages")) {
+			text += rawjson.GetText(m, "content")
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+// A cut stream is continued from a snapshot of the task: each artifact is a step once, whole.
+func TestACutStreamIsContinued(t *testing.T) {
+	t.Parallel()
+	for cut := range 8 {
+		a := &adaptertest.A2AAgent{CutAfter: cut}
+		tr := adaptertest.Collect(t.Context(), dial(t, a), saying("say"), 0)
+		if got := texts(tr); tr.Err != nil || !slices.Equal(got, []string{"first", "second", "third"}) || a.Work() != 1 {
+			t.Errorf("cut after %d events: %q, %d messages, %v", cut, got, a.Work(), tr.Err)
+		}
+	}
+}
+
+func TestOnlyTheLastStepSaysSo(t *testing.T) {
+	t.Parallel()
+	tr := adaptertest.Collect(t.Context(), dial(t, &adaptertest.A2AAgent{}), saying("say"), 0)
+	var last []bool
+	for _, ev := range tr.Outputs() {
+		last = append(last, ev.Head.Step.SaysLast)
+	}
+	if !slices.Equal(last, []bool{false, false, true}) {
+		t.Errorf("is_last %v", last)
+	}
+}
+
+// The result comes once, although the agent also has it in its last status.
+func TestAResultInArtifactAndStatusIsOneStep(t *testing.T) {
+	t.Parallel()
+	a := &adaptertest.A2AAgent{Change: func(ev map[string]any) {
+		if u, ok := ev["statusUpdate"].(map[string]any); ok {
+			if s := u["status"].(map[string]any); s["state"] == "TASK_STATE_COMPLETED" {
+				s["message"] = map[string]any{"messageId": "m", "role": "ROLE_AGENT", "parts": []any{map[string]any{"text": "third"}}}
+			}
+		}
+	}}
+	tr := adaptertest.Collect(t.Context(), dial(t, a), saying("say"), 0)
+	if got := texts(tr); !slices.Equal(got, []string{"first", "second", "third"}) {
+		t.Errorf("steps %q", got)
+	}
+}
+
+// An agent may replace the content of an artifact, as the bridge's own face does with each answer of a step agent.
+func TestAReplacedArtifactIsAnotherStep(t *testing.T) {
+	t.Parallel()
+	for _, cut := range []int{0, 3, 4, 5, 6} {
+		a := &adaptertest.A2AAgent{CutAfter: cut, Change: func(ev map[string]any) {
+			if u, ok := ev["artifactUpdate"].(map[string]any); ok {
+				u["artifact"].(map[string]any)["artifactId"] = "response"
+			}
+		}}
+		tr := adaptertest.Collect(t.Context(), dial(t, a), saying("say"), 0)
+		got := texts(tr)
+		if want := []string{"first", "second", "third"}; cut == 0 && !slices.Equal(got, want) {
+			t.Errorf("steps %q", got)
+		}
+		if tr.Err != nil || got[len(got)-1] != "third" {
+			t.Errorf("cut after %d events: %q, %v", cut, got, tr.Err)
+		}
+	}
+}
+
+func TestADirectMessageIsTheAnswer(t *testing.T) {
+	t.Parallel()
+	for _, a := range []*adaptertest.A2AAgent{{}, {NoStream: true}, {Version: "0.3"}, {HTTP: true}} {
+		tr := adaptertest.Collect(t.Context(), dial(t, a), saying("message good day"), 0)
+		if got := texts(tr); tr.Err != nil || !slices.Equal(got, []string{"good day"}) || tr.End() == nil || tr.End().Status != mapping.RunSuccess {
+			t.Errorf("%q, %v, %+v", got, tr.Err, tr.End())
+		}
+	}
+}
+
+// The answer to a question goes to its task and context, and the steps before it do not come again.
+func TestAQuestionIsAnsweredInItsTask(t *testing.T) {
+	t.Parallel()
+	for name, v := range variants {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := v.New()
+			b := dial(t, a)
+			asked := adaptertest.Collect(t.Context(), b, saying("ask"), 0)
+			end := asked.End()
+			if asked.Err != nil || end == nil || len(end.Interrupts) != 1 || string(end.Interrupts[0].Value) != `"Which colour?"` {
+				t.Fatalf("asked: %+v, %v", end, asked.Err)
+			}
+			answer := adaptertest.NewTask(nil)
+			answer.Run.ID, answer.Resume, answer.Done = mapping.NewID(), true, len(asked.Outputs())
+			for _, ev := range asked.Events {
+				if ev.Head.Link != nil {
+					answer.Link = *ev.Head.Link
+				}
+			}
+			answer.Task.Answer = rule.Answer{Text: "red"}
+			tr := adaptertest.Collect(t.Context(), b, answer, 0)
+			if got := texts(tr); tr.Err != nil || !slices.Equal(got, []string{"painted red"}) || tr.End().Status != mapping.RunSuccess {
+				t.Errorf("answered: %q, %v, %+v", got, tr.Err, tr.End())
+			}
+			if m := a.Seen[1]; m["taskId"] != "task-1" || m["contextId"] != "context-of-task-1" {
+				t.Errorf("the answer was sent as %v", m)
+			}
+		})
+	}
+}
+
+// A later task of a thread goes to the context that the agent gave the first one.
+func TestASecondTaskIsInTheSameContext(t *testing.T) {
+	t.Parallel()
+	a := &adaptertest.A2AAgent{}
+	b := dial(t, a)
+	first := adaptertest.Collect(t.Context(), b, saying("say"), 0)
+	next := saying("say more")
+	next.Run.ID, next.Link = mapping.NewID(), mapping.Link{Topic: first.Events[0].Head.Link.Topic}
+	if tr := adaptertest.Collect(t.Context(), b, next, 0); tr.Err != nil {
+		t.Fatal(tr.Err)
+	}
+	if _, sent := a.Seen[0]["contextId"]; sent || a.Seen[1]["contextId"] != "context-of-task-1" {
+		t.Errorf("the messages were sent in contexts %v and %v", a.Seen[0]["contextId"], a.Seen[1]["contextId"])
+	}
+}
+
+func TestFilesGoBothWays(t *testing.T) {
+	t.Parallel()
+	for _, a := range []*adaptertest.A2AAgent{{}, {NoStream: true}, {Version: "0.3"}, {HTTP: true}} {
+		files := adaptertest.NewFiles(map[string]string{"in.txt": "given"})
+		task := adaptertest.NewTask(files)
+		task.Task.Prompt = "file please"
+		tr := adaptertest.Collect(t.Context(), dial(t, a), task, 0)
+		if tr.Err != nil {
+			t.Fatal(tr.Err)
+		}
+		if got := rawjson.Get(tr.Outputs()[0].Data, "files"); !strings.Contains(string(got), `"/note.txt"`) || !strings.Contains(string(got), "hello") {
+			t.Errorf("files %s", got)
+		}
+		if parts := a.Seen[0]["parts"].([]any); len(parts) != 2 {
+			t.Errorf("the message has the parts %v", parts)
+		}
+	}
+}
+
+// A message whose response was lost is found among the agent's tasks, and not sent again. 0.3 cannot list tasks.
+func TestALostResponseIsLookedUp(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		agent *adaptertest.A2AAgent
+		code  string
+	}{
+		"1.0": {&adaptertest.A2AAgent{}, ""},
+		"0.3": {&adaptertest.A2AAgent{Version: "0.3"}, mapping.CodeOutcomeUnknown},
+	} {
+		b := dial(t, c.agent)
+		if tr := adaptertest.Collect(t.Context(), b, saying("say"), 1); tr.Err != nil {
+			t.Fatal(tr.Err)
+		}
+		again := saying("say")
+		again.InDoubt = true
+		tr := adaptertest.Collect(t.Context(), b, again, 0)
+		if tr.Code() != c.code || c.agent.Work() != 1 {
+			t.Errorf("%s: error %v, %d messages", name, tr.Err, c.agent.Work())
+		}
+	}
+}
+
+func TestATaskCanceledByItsAgentIsCancelled(t *testing.T) {
+	t.Parallel()
+	tr := adaptertest.Collect(t.Context(), dial(t, &adaptertest.A2AAgent{}), saying("cancel"), 0)
+	if end := tr.End(); tr.Err != nil || end == nil || !end.Cancelled {
+		t.Errorf("outcome %+v, %v", end, tr.Err)
+	}
+}
+
+func TestACancellationReachesTheAgent(t *testing.T) {
+	t.Parallel()
+	for _, a := range []*adaptertest.A2AAgent{{}, {Version: "0.3"}, {HTTP: true}} {
+		b := dial(t, a)
+		var link mapping.Link
+		task := saying("hang")
+		for ev, err := range b.Run(t.Context(), &task) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ev.Head.Link != nil {
+				link = *ev.Head.Link
+				if err := b.(adapter.Canceler).Cancel(t.Context(), link, task.Run.ID); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if out := ev.Head.Outcome; out != nil && !out.Cancelled {
+				t.Errorf("outcome %+v", out)
+			}
+		}
+		if err := b.(adapter.Canceler).Cancel(t.Context(), link, task.Run.ID); err != nil {
+			t.Errorf("a second cancellation: %v", err)
+		}
+	}
+}
+
+func TestDetect(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		agent *adaptertest.A2AAgent
+		want  bool
+	}{"1.0": {&adaptertest.A2AAgent{}, true}, "0.3": {&adaptertest.A2AAgent{Version: "0.3"}, true}, "no card": {&adaptertest.A2AAgent{NoCard: true}, false}} {
+		got, err := backend.Detect(t.Context(), adaptertest.Upstream(adaptertest.Serve(t, c.agent).URL))
+		if got != c.want || err != nil {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package backend
+
+import "github.com/apbridge/apbridge/mapping"
+
+// Capabilities returns what an A2A agent supports.
+func Capabilities() mapping.Capabilities {
+	return mapping.Capabilities{
+		mapping.CapInput: mapping.Partial("The text of the last human message becomes the text of an A2A message, and its files become file parts. " +
+			"Other keys are kept only in the state."),
+		mapping.CapMessages: mapping.Full("The text of the last human message becomes the text of an A2A message. The agent remembers earlier ones."),
+		mapping.CapLinks:    mapping.Partial("A linked file is passed as its URL. The bridge does not download it."),
+		mapping.CapWords:    mapping.PassedOn(),
+		mapping.CapTranscript: mapping.Partial("An agent remembers its own context. The bridge passes on the conversation if the agent has none, " +
+			"without the oldest messages if it is longer than memory.max_bytes."),
+		mapping.CapItems:          mapping.Partial("Store items beyond memory.max_bytes are left out, oldest first."),
+		mapping.CapCommand:        mapping.Partial("A resume value becomes the next message of the task."),
+		mapping.CapAnswer:         mapping.Full("Texts are passed as text and other answers as a data part."),
+		mapping.CapUpdate:         mapping.None("Refused with 422. Use POST /threads/{thread_id}/state to change the state that the bridge keeps for the agent."),
+		mapping.CapGoto:           mapping.None("Refused with 422, except for __end__, which drops the question. An A2A agent has no nodes to go to."),
+		mapping.CapConfig:         mapping.Partial("configurable fills memory templates. The agent does not receive it."),
+		mapping.CapRecursionLimit: mapping.None("An A2A agent decides itself how long it works."),
+		mapping.CapConfigurable:   mapping.Partial("Fills memory templates. The agent does not receive it."),
+		mapping.CapStreamModes:    mapping.Full("Every mode is supported. Each artifact of the agent is one message chunk."),
+		mapping.CapFork:           mapping.Full("The bridge forks the state and passes it to a new context."),
+		mapping.CapState:          mapping.Full("Merged into the state that the bridge keeps for the agent."),
+		mapping.CapAuthor:         mapping.Partial("Stored as the checkpoint's author. An A2A agent has only one node."),
+		mapping.CapTask:           mapping.PassedOn(),
+		mapping.CapTaskExtra:      mapping.Full("Becomes the metadata of the request."),
+		mapping.CapStep:           mapping.PassedOn(),
+		mapping.CapFile:           mapping.PassedOn(),
+	}
+}

@@ -1,0 +1,406 @@
+package backend
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"mime"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apbridge/apbridge/adapter/a2a/wire"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"go.uber.org/zap"
+)
+
+// output turns the state of a task into steps. It yields each step once, whether the agent reports its content in
+// updates, in a snapshot of the task, or in both.
+type output struct {
+	r         *run
+	logged    []string // ids of the steps that were yielded or are logged, of the whole task
+	here      int      // steps yielded by this call
+	artifacts []*artifact
+	state     wire.TaskState
+	final     *wire.Message // of the newest status, or the message that is the whole response
+	direct    bool          // final is the whole response, and there is no task
+	held      *step         // the newest complete step: the next event shows whether it is the last one
+	texts     bool          // an artifact of this run has text
+	over      *mapping.Outcome
+}
+
+// artifact is an artifact of the agent, as far as it was received.
+type artifact struct {
+	wire.Artifact
+	complete bool
+}
+
+// step is a step that was not yielded yet.
+type step struct {
+	id, name  string
+	parts     wire.Parts
+	between   string // between texts: see textOf
+	interrupt []mapping.Interrupt
+}
+
+func newOutput(r *run) output { return output{r: r} }
+
+func (o *output) noteLogged(ids ...string) {
+	for _, id := range ids {
+		if !o.isLogged(id) {
+			o.logged = append(o.logged, id)
+		}
+	}
+}
+
+func (o *output) isLogged(id string) bool { return id != "" && slices.Contains(o.logged, id) }
+
+// ids returns the ids of all steps of the task that were yielded.
+func (o *output) ids() []string { return slices.Clone(o.logged) }
+
+// replay notes a logged step of this run. A last step or a question is followed by the end, which is not logged.
+func (o *output) replay(ev mapping.Event) {
+	switch {
+	case ev.Head.Step.SaysLast:
+		o.over = &mapping.Outcome{Status: mapping.RunSuccess}
+	case ev.Asks():
+		o.over = &mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: ev.Head.Interrupts}
+	}
+}
+
+// settled reports whether the run ends in the present state.
+func (o *output) settled() bool {
+	return o.direct || o.state.Terminal() || o.state == wire.StateInputRequired
+}
+
+// snapshot notes the whole task.
+func (o *output) snapshot(t *wire.Task) {
+	for i := range t.Artifacts {
+		a := o.find(t.Artifacts[i].ArtifactID)
+		a.replace(t.Artifacts[i])
+		a.complete = o.isLogged(a.key())
+	}
+	o.note(&t.Status)
+}
+
+// artifact notes an artifact or a part of one (S 4.2.2). One that is sent again replaces the earlier one.
+func (o *output) artifact(u *wire.TaskArtifactUpdateEvent) {
+	a := o.find(u.Artifact.ArtifactID)
+	if u.Append && len(a.Parts) > 0 {
+		a.Parts = joined(a.Parts, u.Artifact.Parts)
+	} else {
+		a.replace(u.Artifact)
+	}
+	a.complete = u.LastChunk
+}
+
+func (a *artifact) replace(with wire.Artifact) {
+	with.ArtifactID = a.ArtifactID // which some agents omit
+	a.Artifact = with
+}
+
+// key identifies an artifact with its content, since some agents replace the content of an artifact.
+func (a *artifact) key() string {
+	sum := sha256.New()
+	write := func(s string) { _, _ = io.WriteString(sum, s) }
+	for _, p := range a.Parts {
+		switch p.Kind {
+		case wire.PartText: // streamed pieces and the whole text have the same key
+			write(p.Text)
+		default:
+			write("\x00" + p.Filename + "\x00" + p.URL + "\x00" + string(p.Data) + "\x00" + string(p.Raw))
+		}
+	}
+	return a.ArtifactID + "@" + hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+// joined returns the parts with further ones, and joins the texts of streamed pieces.
+func joined(parts, more wire.Parts) wire.Parts {
+	for _, p := range more {
+		if last := &parts[len(parts)-1]; p.Kind == wire.PartText && last.Kind == wire.PartText {
+			last.Text += p.Text
+			continue
+		}
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// find returns the artifact with an id. Ids are required, but some agents omit them.
+func (o *output) find(id string) *artifact {
+	id = cmp.Or(id, "artifact")
+	for _, a := range o.artifacts {
+		if a.ArtifactID == id {
+			return a
+		}
+	}
+	a := &artifact{Artifact: wire.Artifact{ArtifactID: id}}
+	o.artifacts = append(o.artifacts, a)
+	return a
+}
+
+// message notes a message that is the whole response.
+func (o *output) message(m *wire.Message) { o.final, o.direct = m, true }
+
+// status notes a status, and yields what a working agent reports with it.
+func (o *output) status(s *wire.TaskStatus) error {
+	o.note(s)
+	if s.State != wire.StateWorking && s.State != wire.StateSubmitted && s.State != wire.StateAuthRequired || s.Message == nil && s.State != wire.StateAuthRequired {
+		return nil
+	}
+	data, err := wire.Append(nil, wire.V1, &wire.TaskStatusUpdateEvent{TaskID: o.r.task, ContextID: o.r.context, Status: withoutEmptyMessage(*s)})
+	if err != nil {
+		return nil //nolint:nilerr // a report that cannot be repeated is left out
+	}
+	return o.r.emit(mapping.Event{Kind: mapping.KindCustom, Data: data})
+}
+
+// withoutEmptyMessage removes a message without parts, which must not be written (S 5.7).
+func withoutEmptyMessage(s wire.TaskStatus) wire.TaskStatus {
+	if s.Message != nil && len(s.Message.Parts) == 0 {
+		s.Message = nil
+	}
+	return s
+}
+
+// note records a status. A terminal one is final: agents have sent others after it. A question that was answered may
+// still be shown by the first events after the answer.
+func (o *output) note(s *wire.TaskStatus) {
+	if o.state.Terminal() || s.State == "" || s.State == wire.StateInputRequired && o.isLogged(questionID(s)) {
+		return
+	}
+	o.state, o.final = s.State, s.Message
+}
+
+// deliver yields the artifacts that are complete.
+func (o *output) deliver() error {
+	for _, a := range o.artifacts {
+		if !a.complete && !o.settled() || len(a.Parts) == 0 {
+			continue
+		}
+		if key := a.key(); !o.isLogged(key) {
+			if err := o.push(&step{id: key, name: a.Name, parts: a.Parts}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// push holds a step, and yields the one before it.
+func (o *output) push(s *step) error {
+	o.noteLogged(s.id)
+	if err := o.flush(false); err != nil {
+		return err
+	}
+	o.held = s
+	if slices.ContainsFunc(s.parts, func(p wire.Part) bool { return p.Kind == wire.PartText && p.Text != "" }) {
+		o.texts = true
+	}
+	return nil
+}
+
+// finish yields the remaining steps and returns the outcome of the run.
+func (o *output) finish() (mapping.Outcome, error) {
+	switch {
+	case o.state == wire.StateInputRequired && !o.direct:
+		return o.ask()
+	case o.state == wire.StateFailed, o.state == wire.StateRejected:
+		if err := o.flush(false); err != nil {
+			return mapping.Outcome{}, err
+		}
+		return mapping.Outcome{}, o.r.failed(o.state, o.final)
+	case o.state == wire.StateCanceled:
+		err := o.flush(false)
+		return mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true, Reason: mapping.CancelledUpstream}, err
+	}
+	if m := o.final; m != nil && !o.texts && len(m.Parts) > 0 {
+		if id := cmp.Or(m.MessageID, "message"); !o.isLogged(id) {
+			if err := o.push(&step{id: id, parts: m.Parts, between: "\n"}); err != nil {
+				return mapping.Outcome{}, err
+			}
+		}
+	}
+	if o.held == nil { // a step that says that it is the last one
+		o.held = &step{id: "end"}
+	}
+	return mapping.Outcome{Status: mapping.RunSuccess}, o.flush(true)
+}
+
+// ask yields the question of a task that needs input, as a step.
+func (o *output) ask() (mapping.Outcome, error) {
+	id := questionID(&wire.TaskStatus{State: o.state, Message: o.final})
+	q := &step{id: id, between: "\n", interrupt: []mapping.Interrupt{question(o.final)}}
+	if o.final != nil {
+		q.parts = o.final.Parts
+	}
+	if q.interrupt[0].ID == "" {
+		q.interrupt[0].ID, q.interrupt[0].Nameless = mapping.InterruptID(o.r.assigned.Run.ID, o.number()+1), true
+	}
+	if err := o.push(q); err != nil {
+		return mapping.Outcome{}, err
+	}
+	return mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: q.interrupt}, o.flush(false)
+}
+
+// questionID identifies a question of the agent. Two questions of a task have different messages.
+func questionID(s *wire.TaskStatus) string {
+	if s.Message != nil && s.Message.MessageID != "" {
+		return s.Message.MessageID
+	}
+	return "question " + s.Timestamp.String()
+}
+
+// question returns a question for the bridge's clients: its text, or its text and data.
+func question(m *wire.Message) mapping.Interrupt {
+	var q mapping.Interrupt
+	text, data := "", []json.RawMessage(nil)
+	if m != nil {
+		text, _ = textOf(m.Parts, "\n")
+		for _, p := range m.Parts {
+			if p.Kind != wire.PartData {
+				continue
+			}
+			data = append(data, p.Data)
+			for _, name := range []string{"interrupt_id", "interruptId"} {
+				q.ID = cmp.Or(q.ID, rawjson.GetText(p.Data, name))
+			}
+			if schema := rawjson.Get(p.Data, "response_schema"); rawjson.Kind(schema) == '{' {
+				q.Schema = schema
+			}
+		}
+	}
+	if len(data) == 0 {
+		q.Value = rawjson.Quote(text)
+		return q
+	}
+	q.Value = new(rawjson.Writer).Open('{').Key("text").Text(text).Key("data").Array(data).Close('}').Bytes
+	return q
+}
+
+// number is the number of the newest step that was yielded, among those of the task.
+func (o *output) number() int { return o.r.assigned.Done + o.here }
+
+// flush yields the held step.
+func (o *output) flush(last bool) error {
+	s := o.held
+	if o.held = nil; s == nil {
+		return nil
+	}
+	info := mapping.StepInfo{ID: s.id, Name: s.name, Status: "completed", SaysLast: last}
+	text, data := textOf(s.parts, s.between)
+	if text != "" {
+		info.Output = rawjson.Quote(text)
+	}
+	if len(data) > 0 {
+		info.Additional = new(rawjson.Writer).Open('{').Key("data").Array(data).Close('}').Bytes
+		if text == "" {
+			info.Output = info.Additional
+		}
+	}
+	files, ids, err := o.files(s, &info)
+	if err != nil {
+		return err
+	}
+	o.here++
+	ev := rule.StepUpdate(o.r.assigned.Run.ID, o.r.assigned.TaskID, o.number(), info, files, mapping.ApprovalAuto)
+	ev.Head.Artifacts = ids
+	if s.interrupt != nil {
+		ev.Head.Interrupts = s.interrupt
+	}
+	return o.r.emit(ev)
+}
+
+// textOf returns the text of parts, with a line for each linked file, and their data. The texts are joined by between:
+// those of an artifact are pieces of one text, as streamed.
+func textOf(parts wire.Parts, between string) (text string, data []json.RawMessage) {
+	var all strings.Builder
+	write := func(s, between string) {
+		if all.Len() > 0 {
+			all.WriteString(between)
+		}
+		all.WriteString(s)
+	}
+	for _, p := range parts {
+		switch p.Kind {
+		case wire.PartText:
+			write(p.Text, between)
+		case wire.PartURL:
+			write(strings.TrimSpace(p.Filename+" "+p.URL), "\n")
+		case wire.PartData:
+			data = append(data, p.Data)
+		}
+	}
+	return all.String(), data
+}
+
+// files saves the files of a step in the thread. A file that cannot be saved is named in the step.
+func (o *output) files(s *step, info *mapping.StepInfo) (json.RawMessage, []string, error) {
+	var changed rawjson.Writer
+	var ids []string
+	for i, p := range s.parts {
+		if p.Kind != wire.PartRaw {
+			continue
+		}
+		name := fileName(s, i, p)
+		saved, err := o.save(name, s.id, p.Raw)
+		switch c := mapping.Classify(err).Class; {
+		case err != nil && (c == mapping.Invalid || c == mapping.TooLarge):
+			info.Skipped = append(info.Skipped, mapping.SkippedFile{Path: o.r.to.Excerpt(name, 120), Remote: s.id, Reason: mapping.Classify(err).Message})
+			o.r.log.Warn("agent file skipped", zap.String("run", o.r.assigned.Run.ID), zap.String("file", o.r.to.Excerpt(name, 120)), zap.Error(err))
+			continue
+		case err != nil:
+			return nil, nil, err
+		}
+		if ids = append(ids, saved.ID); len(ids) == 1 {
+			changed.Open('{')
+		}
+		changed.Name("/"+saved.Path).Raw(o.encode(saved, p.Raw), "null")
+	}
+	if len(ids) == 0 {
+		return nil, nil, nil
+	}
+	return changed.Close('}').Bytes, ids, nil
+}
+
+func (o *output) save(name, remote string, raw []byte) (mapping.Artifact, error) {
+	at, err := rule.CleanPath(name)
+	if err != nil {
+		return mapping.Artifact{}, err
+	}
+	if limit := int64(o.r.up.Limits.Artifact); limit > 0 && int64(len(raw)) > limit {
+		return mapping.Artifact{}, mapping.Errorf(mapping.TooLarge, mapping.CodeInvalid, "The file is larger than %d bytes (limits.artifact).", limit)
+	}
+	return o.r.assigned.Files.Save(o.r.ctx, at, remote, bytes.NewReader(raw))
+}
+
+// encode returns a file as the state holds it.
+func (o *output) encode(a mapping.Artifact, content []byte) json.RawMessage {
+	if int64(len(content)) > int64(o.r.up.Config.Artifacts.MaxInline) {
+		return rule.EncodeReference(a, o.r.assigned.Files.Path(a.ID))
+	}
+	return rule.EncodeFile(a, content, rule.FileStyle(o.r.up.Config.Artifacts.Style))
+}
+
+// fileName returns the path of a file: its own name, or that of its artifact with the extension of its media type.
+func fileName(s *step, n int, p wire.Part) string {
+	if p.Filename != "" {
+		return p.Filename
+	}
+	name := cmp.Or(s.name, "file-"+s.id)
+	if n > 0 {
+		name += "-" + strconv.Itoa(n+1)
+	}
+	if path.Ext(name) == "" {
+		if list, err := mime.ExtensionsByType(p.MediaType); err == nil && len(list) > 0 {
+			name += list[0]
+		}
+	}
+	return strings.ReplaceAll(name, "/", "-")
+}

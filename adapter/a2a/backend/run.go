@@ -1,0 +1,454 @@
+package backend
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/a2a/wire"
+	"github.com/apbridge/apbridge/adapter/sse"
+	"github.com/apbridge/apbridge/adapter/upstream"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/pause"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+)
+
+// errUnwanted means that the consumer of the run's events stopped.
+var errUnwanted = errors.New("yield returned false")
+
+// Intervals between two requests for a task that is polled. They grow to the longest one.
+const (
+	firstPoll   = 500 * time.Millisecond
+	longestPoll = 10 * time.Second
+)
+
+// run is one call of Run. It is used by one goroutine.
+type run struct {
+	*backend
+	ctx      context.Context
+	assigned *adapter.Assignment
+	yield    func(mapping.Event, error) bool
+
+	task    string // the agent's id of the task; "" if it has none, or none yet
+	context string // the agent's id of the context; "" if it has none yet
+	linked  bool   // a link of this run is logged, so that its message was sent
+	output  output
+}
+
+func newRun(ctx context.Context, b *backend, t *adapter.Assignment, yield func(mapping.Event, error) bool) *run {
+	r := &run{backend: b, ctx: ctx, assigned: t, yield: yield, context: t.Link.Topic}
+	r.output = newOutput(r)
+	if t.Resume {
+		r.task = t.Link.Remote
+		r.output.noteLogged(t.Link.Steps...)
+	}
+	for _, ev := range mapping.NewestAttempt(t.After) {
+		switch head := ev.Head; {
+		case ev.Kind == mapping.KindLinked && head.Link != nil:
+			r.linked, r.task, r.context = true, head.Link.Remote, head.Link.Topic
+			r.output.noteLogged(head.Link.Steps...)
+		case ev.Kind == mapping.KindUpdate && head.Step != nil:
+			r.output.noteLogged(head.Step.ID)
+			r.output.replay(ev)
+		}
+	}
+	return r
+}
+
+// run sends the message unless an earlier process has, and follows the task to its end.
+func (r *run) run() error {
+	switch {
+	case r.ctx.Err() != nil:
+		return r.stopped()
+	case r.output.over != nil: // the last step is logged, but not the end
+		return r.end(*r.output.over)
+	case r.assigned.Resume && r.task == "":
+		return r.fail(mapping.CodeUpstreamLost, "has no task to which this answer could go. Start a new run.")
+	case r.linked:
+		return r.follow()
+	case r.assigned.InDoubt:
+		return r.findSent(nil)
+	}
+	return r.send()
+}
+
+// messageID is the id of the message that the run sends. A further attempt sends another message.
+func (r *run) messageID() string {
+	return mapping.MessageID(r.assigned.Run.ID, fmt.Sprintf("a2a/%d", max(r.assigned.Run.Attempt, 1)))
+}
+
+// send sends the message and reads the events of its stream, if there is one (S 3.1.1, 3.1.2).
+func (r *run) send() error {
+	m, err := r.message()
+	if err != nil {
+		return err
+	}
+	e, err := r.endpoint(r.ctx)
+	if err != nil {
+		return err
+	}
+	request := &wire.SendMessageRequest{Message: m, Metadata: wire.Object(r.assigned.Task.Additional)}
+	if e.streams {
+		err := r.stream(wire.MethodSendStreamingMessage, request)
+		if e := protocolError(err); e == nil || e.Code != wire.CodeUnsupportedOperation && e.Code != wire.CodeMethodNotFound {
+			return r.after(err)
+		}
+		// The card announces streams, but the agent refused the call because it has none.
+	}
+	request.Configuration = &wire.SendMessageConfiguration{ReturnImmediately: true}
+	result, err := r.call(r.ctx, wire.MethodSendMessage, request)
+	if err == nil {
+		err = r.answer(r.version(), result)
+	}
+	return r.after(err)
+}
+
+// after continues after the message was sent, whether its response came or not.
+func (r *run) after(err error) error {
+	switch {
+	case err == nil || errors.Is(err, errCut) && r.linked:
+		return r.follow()
+	case errors.Is(err, errCut) || upstream.MayHaveActed(err) && r.ctx.Err() == nil:
+		if r.linked {
+			return r.follow()
+		}
+		return r.findSent(err)
+	}
+	return err
+}
+
+// version returns the version that the agent was found to speak.
+func (r *run) version() wire.Version {
+	e, err := r.endpoint(r.ctx)
+	if err != nil {
+		return wire.V1
+	}
+	return e.version
+}
+
+// message returns the message of the run: the prompt with the files of a new task, or the answer to a question.
+func (r *run) message() (*wire.Message, error) {
+	m := &wire.Message{MessageID: r.messageID(), Role: wire.RoleUser, ContextID: r.context}
+	if r.assigned.Resume {
+		m.TaskID = r.task
+		m.Parts = wire.Parts{answerPart(r.assigned.Task.Answer)}
+		return m, nil
+	}
+	m.Parts = wire.Parts{wire.TextPart(r.assigned.Task.Prompt)}
+	files, err := r.assigned.Files.List(r.ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		part, err := r.filePart(f)
+		if err != nil {
+			return nil, err
+		}
+		m.Parts = append(m.Parts, part)
+	}
+	return m, nil
+}
+
+// answerPart returns an answer as text, or as data if it is an object or a list.
+func answerPart(a rule.Answer) wire.Part {
+	text := a.Text
+	if a.Continue {
+		text = "continue"
+	}
+	if kind := rawjson.Kind([]byte(text)); (kind == '{' || kind == '[') && rawjson.Valid([]byte(text)) {
+		return wire.DataPart(json.RawMessage(text))
+	}
+	return wire.TextPart(text)
+}
+
+// filePart returns a file of the thread as bytes.
+func (r *run) filePart(f mapping.Artifact) (wire.Part, error) {
+	if limit := int64(r.up.Limits.Event) / 2; limit > 0 && f.Size > limit {
+		return wire.Part{}, mapping.Errorf(mapping.TooLarge, mapping.CodeInvalid,
+			"File %q has %d bytes, and a message to agent %q may hold %d (half of limits.event).", f.Path, f.Size, r.up.Name, limit)
+	}
+	body, err := r.assigned.Files.Open(r.ctx, f.ID)
+	if err != nil {
+		return wire.Part{}, err
+	}
+	defer body.Close()
+	raw, err := io.ReadAll(body)
+	return wire.Part{Kind: wire.PartRaw, Raw: raw, Filename: f.Path, MediaType: cmp.Or(f.MIMEType, "application/octet-stream")}, err
+}
+
+// errCut means that a stream ended before its task had.
+var errCut = errors.New("the stream ended before its task")
+
+// stream calls a streaming method and handles its events. It returns nil if the task has settled, and errCut if the
+// stream ended before.
+func (r *run) stream(m wire.Method, params any) error {
+	ctx, stop := context.WithCancel(r.ctx)
+	defer stop()
+	o, err := r.open(ctx, m, params)
+	if err != nil {
+		return err
+	}
+	if o.stream == nil {
+		return r.answer(o.endpoint.version, o.result)
+	}
+	defer o.stream.Close()
+	// A connection that has silently broken would otherwise be read until the run times out.
+	idle := time.AfterFunc(r.stepTimeout(), stop)
+	defer idle.Stop()
+	frames := sse.NewReader(o.stream, int(r.up.Limits.Event))
+	for {
+		frame, err := frames.Next()
+		switch {
+		case r.ctx.Err() != nil:
+			return r.stopped()
+		case errors.Is(err, sse.ErrTooLong):
+			return r.fail(mapping.CodeBadUpstream, "sent an event of more than limits.event (%d bytes).", r.up.Limits.Event)
+		case err != nil:
+			return errCut
+		}
+		idle.Reset(r.stepTimeout())
+		ev, err := r.reader.Event(o.endpoint.version, frame.Data)
+		if e := protocolError(err); e != nil && e.Code == wire.CodeInvalidAgentResponse {
+			continue // not an event of the protocol
+		} else if err != nil {
+			if r.linked {
+				return errCut // the task shows what became of it
+			}
+			return err
+		}
+		if err := r.handle(ev); err != nil || r.output.settled() {
+			return err
+		}
+	}
+}
+
+// answer handles a document that is the whole response to a message.
+func (r *run) answer(v wire.Version, result json.RawMessage) error {
+	var response wire.SendMessageResponse
+	if err := r.reader.Read(v, result, &response); err != nil {
+		return err
+	}
+	if response.Task == nil && response.Message == nil {
+		return r.fail(mapping.CodeBadUpstream, "answered a message with neither a task nor a message.")
+	}
+	return r.handle(wire.StreamResponse{Task: response.Task, Message: response.Message})
+}
+
+// handle notes an event and yields the steps that it completes.
+func (r *run) handle(ev wire.StreamResponse) error {
+	switch {
+	case ev.Task != nil:
+		if err := r.link(ev.Task.ID, ev.Task.ContextID); err != nil {
+			return err
+		}
+		r.output.snapshot(ev.Task)
+	case ev.Message != nil:
+		if ev.Message.Role == wire.RoleUser { // an echo
+			return nil
+		}
+		if err := r.link(ev.Message.TaskID, ev.Message.ContextID); err != nil {
+			return err
+		}
+		r.output.message(ev.Message)
+	case ev.StatusUpdate != nil:
+		if err := r.link(ev.StatusUpdate.TaskID, ev.StatusUpdate.ContextID); err != nil {
+			return err
+		}
+		if err := r.output.status(&ev.StatusUpdate.Status); err != nil {
+			return err
+		}
+	case ev.ArtifactUpdate != nil:
+		if err := r.link(ev.ArtifactUpdate.TaskID, ev.ArtifactUpdate.ContextID); err != nil {
+			return err
+		}
+		r.output.artifact(ev.ArtifactUpdate)
+	}
+	return r.output.deliver()
+}
+
+// link yields the agent's ids once they are known.
+func (r *run) link(task, context string) error {
+	if r.linked {
+		return nil
+	}
+	r.task, r.context = cmp.Or(task, r.task), cmp.Or(context, r.context)
+	r.linked = true
+	return r.emitLink()
+}
+
+func (r *run) emitLink() error {
+	link := &mapping.Link{Agent: r.up.Name, TaskID: r.assigned.TaskID, Remote: r.task, Topic: r.context, Steps: r.output.ids()}
+	return r.emit(mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: link}})
+}
+
+// follow reads the events of a task whose message was sent, until it has settled (S 3.1.6). Each stream begins with the
+// whole task, so nothing is missed. An agent without subscriptions is polled.
+func (r *run) follow() error {
+	if done, err := r.finish(); done || err != nil {
+		return err
+	}
+	if r.task == "" {
+		return r.fail(mapping.CodeOutcomeUnknown, "broke off its response and named no task by which the rest could be found. "+
+			"Check what it has done, then start a new run.")
+	}
+	e, err := r.endpoint(r.ctx)
+	if err != nil {
+		return err
+	}
+	heard := time.Now()
+	for wait, subscribes := firstPoll, e.streams; ; wait = min(2*wait, longestPoll) {
+		if subscribes {
+			err := r.stream(wire.MethodSubscribeToTask, &wire.SubscribeToTaskRequest{ID: r.task})
+			switch {
+			case err == nil || errors.Is(err, errUnwanted):
+			case errors.Is(err, errCut) || upstream.MayHaveActed(err) || upstream.Untouched(err):
+				if r.ctx.Err() != nil {
+					return r.stopped()
+				}
+			case protocolError(err) != nil || upstream.Status(err) != 0:
+				subscribes = false // it cannot, or the task has ended (UnsupportedOperation)
+			default:
+				return err
+			}
+		}
+		switch err := r.poll(); {
+		case err == nil:
+			heard = time.Now()
+		case r.ctx.Err() != nil:
+			return r.stopped()
+		case !away(err):
+			return err
+		case time.Since(heard) > r.stepTimeout():
+			return r.unreadable(err)
+		}
+		if done, err := r.finish(); done || err != nil {
+			return err
+		}
+		if err := pause.For(r.ctx, wait); err != nil {
+			return r.stopped()
+		}
+	}
+}
+
+// away reports whether a failed read may succeed later: the agent was not reached, or a gateway answered in its place.
+func away(err error) bool {
+	f := upstream.Of(err)
+	return f != nil && (upstream.MayHaveActed(err) || upstream.Untouched(err) || f.Status == http.StatusServiceUnavailable)
+}
+
+// poll reads the task (S 3.1.3).
+func (r *run) poll() error {
+	if r.output.settled() {
+		return nil
+	}
+	result, err := r.call(r.ctx, wire.MethodGetTask, &wire.GetTaskRequest{ID: r.task})
+	if e := protocolError(err); e != nil && e.Code == wire.CodeTaskNotFound {
+		return r.fail(mapping.CodeUpstreamLost, "no longer knows task %q; it was probably restarted. Start a new run: the thread is kept.", r.to.Excerpt(r.task, 80))
+	}
+	if err != nil {
+		return err
+	}
+	var task wire.Task
+	if err := r.reader.Read(r.version(), result, &task); err != nil {
+		return err
+	}
+	return r.handle(wire.StreamResponse{Task: &task})
+}
+
+// hasMessage reports whether a task has the message of this run. If its history does not show that, the question
+// decides: the answered one is logged.
+func (r *run) hasMessage(task wire.Task) bool {
+	for _, m := range task.History {
+		if m.MessageID == r.messageID() {
+			return true
+		}
+	}
+	return !r.output.isLogged(questionID(&task.Status))
+}
+
+// mostSearched is how many of the agent's newest tasks are searched for a message.
+const mostSearched = 100
+
+// findSent searches the task of a message whose response was lost, or that an earlier process may have sent. The
+// message is not sent again. broke is the error of the call, or nil.
+func (r *run) findSent(broke error) error {
+	if r.assigned.Resume {
+		return r.findAnswered(broke)
+	}
+	size := mostSearched
+	result, err := r.call(r.ctx, wire.MethodListTasks, &wire.ListTasksRequest{ContextID: r.context, PageSize: &size})
+	if err != nil {
+		return r.unknown(broke, err)
+	}
+	var list wire.ListTasksResponse
+	if err := r.reader.Read(r.version(), result, &list); err != nil {
+		return r.unknown(broke, err)
+	}
+	for _, task := range list.Tasks {
+		for _, m := range task.History {
+			if m.MessageID == r.messageID() {
+				if err := r.link(task.ID, task.ContextID); err != nil {
+					return err
+				}
+				return r.follow()
+			}
+		}
+	}
+	return r.unknown(broke, nil)
+}
+
+// findAnswered reads the task whose answer may have been lost. If it still asks, nobody knows whether the answer is on
+// its way.
+func (r *run) findAnswered(broke error) error {
+	result, err := r.call(r.ctx, wire.MethodGetTask, &wire.GetTaskRequest{ID: r.task})
+	if err != nil {
+		return r.unknown(broke, err)
+	}
+	var task wire.Task
+	if err := r.reader.Read(r.version(), result, &task); err != nil {
+		return r.unknown(broke, err)
+	}
+	if task.Status.State == wire.StateInputRequired && !r.hasMessage(task) {
+		return r.unknown(broke, nil)
+	}
+	if err := r.link(task.ID, task.ContextID); err != nil {
+		return err
+	}
+	return r.follow()
+}
+
+// finish yields the end if the task has settled.
+func (r *run) finish() (done bool, err error) {
+	if !r.output.settled() {
+		return false, nil
+	}
+	out, err := r.output.finish()
+	if err != nil {
+		return true, err
+	}
+	if out.Status == mapping.RunInterrupted && !out.Cancelled {
+		if err := r.emitLink(); err != nil { // the run with the answer must know which steps are logged
+			return true, err
+		}
+	}
+	return true, r.end(out)
+}
+
+func (r *run) end(out mapping.Outcome) error {
+	return r.emit(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}})
+}
+
+func (r *run) emit(ev mapping.Event) error {
+	ev.RunID = r.assigned.Run.ID
+	if !r.yield(ev, nil) {
+		return errUnwanted
+	}
+	return nil
+}

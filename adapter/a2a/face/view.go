@@ -1,0 +1,361 @@
+package face
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/apbridge/apbridge/adapter/a2a/wire"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
+)
+
+// view is a task of a client: a fold of the events of its runs. It returns the updates of each event, and the task at any
+// event. Not safe for concurrent use.
+//
+// The answer is one artifact, whose id and name never change. It grows with each token of a message. When the message is
+// complete it is sent again as a whole with append false, because appending makes more parts, which some clients join
+// with line breaks (a2a-python, get_artifact_text). A later message replaces it. So every client that aggregates the
+// updates ends with the artifact that GetTask returns.
+type view struct {
+	taskID, contextID string
+	limit             int64                                 // a2a.max_inline
+	file              func(id string) (wire.Artifact, bool) // nil: files are left out
+
+	status wire.TaskStatus
+	after  *state.Fold
+	seq    int64 // of the newest event
+
+	based   bool
+	known   func(id string) bool // whether a message was there before the task
+	count   int                  // messages that were there before the task
+	answers []answer
+
+	// The message that the artifact shows.
+	message string // its id
+	text    strings.Builder
+	whole   bool // it was sent as a whole
+}
+
+// answer is a message with which a client answered a question. Agents with a state need not keep it there.
+type answer struct {
+	at      int // number of messages before it
+	message wire.Message
+}
+
+// states are the states of tasks by their status.
+var states = map[mapping.TaskStatus]wire.TaskState{
+	mapping.TaskSubmitted: wire.StateSubmitted, mapping.TaskWorking: wire.StateWorking, mapping.TaskAsking: wire.StateInputRequired,
+	mapping.TaskDone: wire.StateCompleted, mapping.TaskFailed: wire.StateFailed, mapping.TaskCancelled: wire.StateCanceled,
+}
+
+func newView(taskID, contextID string, limit int64) *view {
+	return &view{taskID: taskID, contextID: contextID, limit: limit}
+}
+
+// begin prepares the view for the events of a run.
+func (v *view) begin(r *mapping.Run) {
+	v.message, v.whole = "", false
+	v.text.Reset()
+	if !r.Status.Active() && !v.status.Timestamp.IsZero() && v.status.Timestamp.After(r.CreatedAt) {
+		return
+	}
+	v.status = wire.TaskStatus{State: wire.StateSubmitted, Timestamp: r.CreatedAt}
+}
+
+// base sets the state before the task.
+func (v *view) base(f *state.Fold) {
+	if v.based {
+		return
+	}
+	v.based = true
+	if f != nil {
+		v.known, v.count = f.HasMessage(), len(f.Messages())
+	}
+}
+
+func (v *view) isOlder(at int, id string) bool {
+	if id == "" {
+		return at < v.count
+	}
+	return v.known != nil && v.known(id)
+}
+
+// answered adds the message of a run that answers a question.
+func (v *view) answered(r *mapping.Run, at *state.Fold) {
+	raw := rawjson.Get(r.Kwargs, answerMember)
+	if raw == nil {
+		return
+	}
+	var m wire.Message
+	if err := answerReader.Read(wire.V1, raw, &m); err != nil {
+		return
+	}
+	m.TaskID, m.ContextID = v.taskID, v.contextID
+	n := 0
+	if at != nil {
+		n = len(at.Messages())
+	}
+	v.answers = append(v.answers, answer{n, m})
+}
+
+// answerReader reads messages that the face has stored.
+var answerReader = wire.NewLenientReader(wire.Limits{})
+
+// add adds the next event of a run and returns its updates in order. A nil update stands for one that cannot be shown,
+// so that the numbers of the others do not depend on it.
+func (v *view) add(r *mapping.Run, e *state.Entry) []*wire.StreamResponse {
+	v.base(e.Before)
+	if e.Kind == mapping.KindStarted && e.Head.Attempt <= 1 {
+		v.answered(r, e.Before)
+	}
+	v.seq = e.Seq
+	if e.After != nil {
+		v.after = e.After
+	}
+	var list []*wire.StreamResponse
+	switch e.Kind {
+	case mapping.KindStarted:
+		v.message, v.whole = "", false
+		v.text.Reset()
+		list = append(list, v.setStatus(wire.TaskStatus{State: wire.StateWorking, Timestamp: e.At}, nil))
+	case mapping.KindDelta:
+		list = v.token(e)
+	default:
+		if e.After != e.Before {
+			list = v.completed(list)
+		}
+	}
+	if v.file != nil {
+		for _, id := range e.Head.Artifacts {
+			list = append(list, v.fileUpdate(id))
+		}
+	}
+	switch {
+	case e.Kind == mapping.KindUpdate:
+		about := new(rawjson.Writer).Open('{').Key("node").Text(e.Head.Node).Key("seq").Int(e.Seq).Close('}').Bytes
+		list = append(list, v.setStatus(wire.TaskStatus{State: wire.StateWorking, Timestamp: e.At}, about))
+	case e.Kind == mapping.KindEnd && e.Head.Outcome != nil:
+		list = v.flush(list)
+		list = append(list, v.setStatus(v.end(r.ID, e), nil))
+	}
+	return list
+}
+
+// end returns the status at the end of a run.
+func (v *view) end(runID string, e *state.Entry) wire.TaskStatus {
+	out := e.Head.Outcome
+	s := wire.TaskStatus{State: states[out.Task()], Timestamp: e.At}
+	switch s.State {
+	case wire.StateInputRequired:
+		s.Message = v.question(runID, out.Interrupts)
+	case wire.StateFailed:
+		s.Message = v.fault(runID, out.Fault)
+	}
+	return s
+}
+
+// fault returns the status message of a failed task, which is never an artifact: clients would take it for the answer. Its
+// metadata has the code, by which clients recognize an unknown outcome.
+func (v *view) fault(runID string, f *mapping.Fault) *wire.Message {
+	m := &wire.Message{MessageID: mapping.MessageID(runID, "fault"), Role: wire.RoleAgent, TaskID: v.taskID, ContextID: v.contextID}
+	if f == nil || f.Message == "" {
+		m.Parts = wire.Parts{wire.TextPart("The agent failed.")}
+		return m
+	}
+	m.Parts = wire.Parts{wire.TextPart(f.Text())}
+	m.Metadata = wire.Object(new(rawjson.Writer).Open('{').Key("code").Text(f.Code).Close('}').Bytes)
+	return m
+}
+
+func (v *view) setStatus(s wire.TaskStatus, about json.RawMessage) *wire.StreamResponse {
+	v.status = s
+	return &wire.StreamResponse{StatusUpdate: &wire.TaskStatusUpdateEvent{TaskID: v.taskID, ContextID: v.contextID, Status: s, Metadata: wire.Object(about)}}
+}
+
+// token adds a piece of a message of the agent's outermost graph.
+func (v *view) token(e *state.Entry) []*wire.StreamResponse {
+	if len(e.Head.NS) > 0 {
+		return nil
+	}
+	parts := rawjson.ElementsOf(e.Data)
+	if len(parts) == 0 {
+		return nil
+	}
+	kind, id, text := rawjson.GetText(parts[0], "type"), rawjson.GetText(parts[0], "id"), rule.MessageText(parts[0])
+	if kind != typeAI && kind != "AIMessageChunk" || text == "" || id == v.message && v.whole {
+		return nil
+	}
+	more := id == v.message && v.text.Len() > 0
+	if !more {
+		v.message, v.whole = id, false
+		v.text.Reset()
+	}
+	v.text.WriteString(text)
+	return []*wire.StreamResponse{v.artifact(wire.Parts{wire.TextPart(text)}, more, false)}
+}
+
+// completed adds the update for a message that is complete, if there is a new one.
+func (v *view) completed(list []*wire.StreamResponse) []*wire.StreamResponse {
+	m := newest(v.after, v.isOlder)
+	if m == nil {
+		return list
+	}
+	id, text := state.IDOfMessage(m), rule.MessageText(m)
+	if id == v.message && v.whole && text == v.text.String() {
+		return list
+	}
+	v.message, v.whole = id, true
+	v.text.Reset()
+	v.text.WriteString(text)
+	return v.wholeUpdates(list, partsOf(m, v.limit))
+}
+
+// flush sends a message as a whole that ended without being part of a state.
+func (v *view) flush(list []*wire.StreamResponse) []*wire.StreamResponse {
+	if v.whole || v.text.Len() == 0 {
+		return list
+	}
+	v.whole = true
+	return v.wholeUpdates(list, wire.Parts{wire.TextPart(v.text.String())})
+}
+
+// maxText is the longest text of one frame. Clients refuse frames of more than 4 MiB.
+const maxText = 1 << 20
+
+// wholeUpdates sends an answer, a long text in several updates.
+func (v *view) wholeUpdates(list []*wire.StreamResponse, parts wire.Parts) []*wire.StreamResponse {
+	var pieces []wire.Parts
+	for _, p := range parts {
+		for p.Kind == wire.PartText && len(p.Text) > maxText {
+			n := maxText
+			for n > 0 && p.Text[n]&0xC0 == 0x80 { // within a character
+				n--
+			}
+			pieces = append(pieces, wire.Parts{wire.TextPart(p.Text[:n])})
+			p.Text = p.Text[n:]
+		}
+		pieces = append(pieces, wire.Parts{p})
+	}
+	if len(pieces) == len(parts) {
+		pieces = []wire.Parts{parts}
+	}
+	for i, piece := range pieces {
+		list = append(list, v.artifact(piece, i > 0, i == len(pieces)-1))
+	}
+	return list
+}
+
+// artifact returns an update of the answer.
+func (v *view) artifact(parts wire.Parts, more, last bool) *wire.StreamResponse {
+	a := wire.Artifact{ArtifactID: v.answerID(), Parts: parts}
+	if !more {
+		a.Name = answerName
+	}
+	return &wire.StreamResponse{ArtifactUpdate: &wire.TaskArtifactUpdateEvent{TaskID: v.taskID, ContextID: v.contextID, Artifact: a, Append: more, LastChunk: last}}
+}
+
+// answerName is the name of the artifact with the answer.
+const answerName = "response"
+
+func (v *view) answerID() string { return mapping.MessageID(v.taskID, answerName) }
+
+func (v *view) fileUpdate(id string) *wire.StreamResponse {
+	a, ok := v.file(id)
+	if !ok {
+		return nil
+	}
+	return &wire.StreamResponse{ArtifactUpdate: &wire.TaskArtifactUpdateEvent{TaskID: v.taskID, ContextID: v.contextID, Artifact: a, LastChunk: true}}
+}
+
+// task returns the task at the newest event, without its files.
+func (v *view) task() *wire.Task {
+	t := &wire.Task{ID: v.taskID, ContextID: v.contextID, Status: v.status}
+	m := newest(v.after, v.isOlder)
+	shown := ""
+	switch {
+	case v.text.Len() > 0 && !v.whole:
+		t.Artifacts = []wire.Artifact{{ArtifactID: v.answerID(), Name: answerName, Parts: wire.Parts{wire.TextPart(v.text.String())}}}
+	case m != nil:
+		shown = state.IDOfMessage(m)
+		if parts := partsOf(m, v.limit); len(parts) > 0 {
+			t.Artifacts = []wire.Artifact{{ArtifactID: v.answerID(), Name: answerName, Parts: parts}}
+		}
+	case t.Status.State == wire.StateCompleted:
+		t.Artifacts = v.output()
+	}
+	t.History = v.history(shown)
+	return t
+}
+
+// output returns the state of an agent without messages as the answer.
+func (v *view) output() []wire.Artifact {
+	if v.after == nil || v.after.Get(state.KeyMessages) != nil {
+		return nil
+	}
+	values, err := rawjson.Without(v.after.JSON(), state.KeyFiles)
+	if err != nil || string(values) == "{}" {
+		return nil
+	}
+	return []wire.Artifact{{ArtifactID: v.answerID(), Name: answerName, Parts: wire.Parts{wire.DataPart(values)}}}
+}
+
+// history returns the messages of the task in order, except the one that is shown as the answer: clients would show it
+// twice.
+func (v *view) history(shown string) (list []wire.Message) {
+	var messages []json.RawMessage
+	if v.after != nil {
+		messages = v.after.Messages()
+	}
+	answers := v.answers
+	listed := map[string]bool{}
+	add := func(m wire.Message) {
+		if len(m.Parts) > 0 && !listed[m.MessageID] {
+			listed[m.MessageID] = true
+			list = append(list, m)
+		}
+	}
+	for i, m := range messages {
+		for len(answers) > 0 && answers[0].at <= i {
+			add(answers[0].message)
+			answers = answers[1:]
+		}
+		id := state.IDOfMessage(m)
+		if v.isOlder(i, id) || id == shown && shown != "" {
+			continue
+		}
+		switch kind := rawjson.GetText(m, "type"); {
+		case kind == typeHuman:
+			add(wire.Message{MessageID: id, Role: wire.RoleUser, TaskID: v.taskID, ContextID: v.contextID, Parts: partsOf(m, v.limit)})
+		case kind == typeAI && says(m):
+			add(wire.Message{MessageID: id, Role: wire.RoleAgent, TaskID: v.taskID, ContextID: v.contextID, Parts: partsOf(m, v.limit)})
+		}
+	}
+	for _, a := range answers {
+		add(a.message)
+	}
+	return list
+}
+
+// newestOf returns the newest n messages of a history (S 3.2.4). nil is all of them, 0 none.
+func newestOf(history []wire.Message, n *int) []wire.Message {
+	if n == nil || *n >= len(history) {
+		return history
+	}
+	if *n <= 0 {
+		return nil
+	}
+	return history[len(history)-*n:]
+}
+
+// older reports whether a frame is at or before a position.
+func older(seq int64, k int, at position) bool {
+	return seq < at.seq || seq == at.seq && (at.k < 0 || k <= at.k)
+}
+
+// position is the place of a frame: the number of its event and its own number within it. k is -1 after the whole event.
+type position struct {
+	seq int64
+	k   int
+}

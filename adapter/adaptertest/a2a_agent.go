@@ -1,0 +1,405 @@
+package adaptertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// A2AAgent is an agent that speaks A2A: version 1.0 over JSON-RPC unless its fields say otherwise. It is written from
+// the specification, without the bridge's own reader and writer. The first word of a message selects what it does:
+//
+//   - "ask" asks for a colour, and paints something in the colour of the answer.
+//   - "fail" and "reject" end in these states, "cancel" is canceled by the agent.
+//   - "hang" works until it is canceled.
+//   - "message" is answered with a message, without a task.
+//   - "file" makes a file.
+//   - Anything else makes the three artifacts one, two and three. The second is streamed in pieces.
+type A2AAgent struct {
+	Version  string // "0.3"; default "1.0"
+	HTTP     bool   // HTTP+JSON
+	NoStream bool
+	NoCard   bool
+	CardSays string // a version that the agent does not have
+	CutAfter int    // the stream of a message breaks off after so many events; 0: never
+	Change   func(event map[string]any)
+
+	mu    sync.Mutex
+	tasks []*a2aTask
+	work  int
+	Seen  []map[string]any // the messages that it has received
+}
+
+type a2aTask struct {
+	id, context string
+	history     []any
+	artifacts   []any
+	state       string
+	status      any
+	asked       bool
+	hangs       bool
+	canceled    chan struct{}
+}
+
+// New returns another agent with the same settings.
+func (a *A2AAgent) New() *A2AAgent {
+	return &A2AAgent{
+		Version: a.Version, HTTP: a.HTTP, NoStream: a.NoStream, NoCard: a.NoCard, CardSays: a.CardSays, CutAfter: a.CutAfter, Change: a.Change,
+	}
+}
+
+func (a *A2AAgent) Work() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.work
+}
+
+func (a *A2AAgent) old() bool { return a.Version == "0.3" }
+
+func (a *A2AAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, "/.well-known/agent") {
+		a.card(w, r)
+		return
+	}
+	body, _ := io.ReadAll(r.Body)
+	if a.HTTP {
+		a.rest(w, r, body)
+		return
+	}
+	var call struct {
+		ID     json.RawMessage
+		Method string
+		Params map[string]any
+	}
+	if r.Method != http.MethodPost || json.Unmarshal(body, &call) != nil {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	names := map[string]string{"SendMessage": "send", "SendStreamingMessage": "stream", "GetTask": "get", "ListTasks": "list", "CancelTask": "cancel", "SubscribeToTask": "subscribe"}
+	if a.old() {
+		names = map[string]string{"message/send": "send", "message/stream": "stream", "tasks/get": "get", "tasks/cancel": "cancel", "tasks/resubscribe": "subscribe"}
+	}
+	a.serve(w, r, names[call.Method], call.Params, call.ID)
+}
+
+func (a *A2AAgent) card(w http.ResponseWriter, r *http.Request) {
+	if a.NoCard || r.URL.Path != "/.well-known/agent-card.json" {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	url, version := "http://inner.invalid:1/", a.Version
+	if version == "" {
+		version = "1.0"
+	}
+	if a.CardSays != "" {
+		version = a.CardSays
+	}
+	card := map[string]any{
+		"name": "test", "description": "an agent for tests", "version": "7", "capabilities": map[string]any{"streaming": !a.NoStream},
+		"defaultInputModes": []string{"text/plain"}, "defaultOutputModes": []string{"text/plain"}, "skills": []any{},
+	}
+	if version == "0.3" {
+		card["url"], card["preferredTransport"], card["protocolVersion"] = url, "JSONRPC", "0.3.0"
+	} else {
+		binding := "JSONRPC"
+		if a.HTTP {
+			binding = "HTTP+JSON"
+		}
+		card["supportedInterfaces"] = []any{map[string]any{"url": url, "protocolBinding": binding, "protocolVersion": version}}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(card)
+}
+
+// rest is HTTP+JSON of version 1.0.
+func (a *A2AAgent) rest(w http.ResponseWriter, r *http.Request, body []byte) {
+	params := map[string]any{}
+	_ = json.Unmarshal(body, &params)
+	path := strings.TrimPrefix(r.URL.Path, "/")
+	switch {
+	case path == "message:send" || path == "message:stream":
+		a.serve(w, r, strings.TrimPrefix(path, "message:"), params, nil)
+	case path == "tasks":
+		a.serve(w, r, "list", map[string]any{"contextId": r.URL.Query().Get("contextId")}, nil)
+	case strings.HasPrefix(path, "tasks/"):
+		id, action, _ := strings.Cut(strings.TrimPrefix(path, "tasks/"), ":")
+		if action == "" {
+			action = "get"
+		}
+		a.serve(w, r, action, map[string]any{"id": id}, nil)
+	default:
+		w.WriteHeader(http.StatusNotFound)
+	}
+}
+
+func (a *A2AAgent) serve(w http.ResponseWriter, r *http.Request, action string, params map[string]any, id json.RawMessage) {
+	message, _ := params["message"].(map[string]any)
+	switch action {
+	case "send", "stream":
+		if action == "stream" && a.NoStream {
+			a.fail(w, id, -32004, "UNSUPPORTED_OPERATION", "no streams")
+			return
+		}
+		a.said(w, r, action, message, id)
+	case "get", "cancel", "subscribe":
+		a.mu.Lock()
+		t := a.find(params["id"])
+		if t != nil && action == "cancel" && t.hangs {
+			t.hangs, t.state = false, "CANCELED"
+			close(t.canceled)
+		}
+		a.mu.Unlock()
+		switch {
+		case t == nil:
+			a.fail(w, id, -32001, "TASK_NOT_FOUND", "no such task")
+		case action == "subscribe" && a.NoStream:
+			a.fail(w, id, -32004, "UNSUPPORTED_OPERATION", "no streams")
+		case action == "subscribe" && t.hangs:
+			a.stream(w, r, []map[string]any{{"task": t.json(a.old())}}, t, id)
+		case action == "subscribe":
+			a.fail(w, id, -32004, "UNSUPPORTED_OPERATION", "the task has ended")
+		default:
+			a.answer(w, id, t.json(a.old()))
+		}
+	case "list":
+		a.mu.Lock()
+		list := []any{}
+		for _, t := range a.tasks {
+			if c, _ := params["contextId"].(string); c == "" || c == t.context {
+				list = append(list, t.json(a.old()))
+			}
+		}
+		a.mu.Unlock()
+		a.answer(w, id, map[string]any{"tasks": list, "nextPageToken": "", "pageSize": 100, "totalSize": len(list)})
+	default:
+		a.fail(w, id, -32601, "", "no such method")
+	}
+}
+
+func (a *A2AAgent) find(id any) *a2aTask {
+	for _, t := range a.tasks {
+		if t.id == id {
+			return t
+		}
+	}
+	return nil
+}
+
+// said handles a message.
+func (a *A2AAgent) said(w http.ResponseWriter, r *http.Request, action string, message map[string]any, id json.RawMessage) {
+	a.mu.Lock()
+	a.work++
+	a.Seen = append(a.Seen, message)
+	events, t, problem := a.play(message)
+	a.mu.Unlock()
+	switch {
+	case problem != "":
+		a.fail(w, id, -32004, "UNSUPPORTED_OPERATION", problem)
+	case action == "stream":
+		a.stream(w, r, events, t, id)
+	case t == nil:
+		a.answer(w, id, a.member("message", events[0]["message"]))
+	default:
+		a.answer(w, id, a.member("task", t.json(a.old())))
+	}
+}
+
+// member returns {name: value}, or in 0.3 the value itself.
+func (a *A2AAgent) member(name string, value any) any {
+	if a.old() {
+		return value
+	}
+	return map[string]any{name: value}
+}
+
+// play executes a message at once and returns its events.
+func (a *A2AAgent) play(message map[string]any) (events []map[string]any, t *a2aTask, problem string) {
+	text := ""
+	parts, _ := message["parts"].([]any)
+	for _, p := range parts {
+		s, _ := p.(map[string]any)["text"].(string)
+		text += s
+	}
+	word, rest, _ := strings.Cut(text, " ")
+	if word == "message" {
+		return []map[string]any{{"message": a.message("m-direct", rest)}}, nil, ""
+	}
+	if named, ok := message["taskId"]; ok {
+		if t = a.find(named); t == nil || t.state != "INPUT_REQUIRED" {
+			return nil, nil, "the task does not wait for a message"
+		}
+		word, rest = "answer", text
+	} else {
+		t = &a2aTask{id: fmt.Sprintf("task-%d", len(a.tasks)+1), canceled: make(chan struct{})}
+		if t.context, _ = message["contextId"].(string); t.context == "" {
+			t.context = "context-of-" + t.id
+		}
+		a.tasks = append(a.tasks, t)
+	}
+	t.history = append(t.history, message)
+	status := func(state string, message any) {
+		t.state, t.status = state, message
+		events = append(events, map[string]any{"statusUpdate": map[string]any{"taskId": t.id, "contextId": t.context, "status": statusJSON(state, message, a.old())}})
+	}
+	artifact := func(id string, parts []any, more, last bool) {
+		if more {
+			old := t.artifacts[len(t.artifacts)-1].(map[string]any)
+			parts = append(append([]any{}, old["parts"].([]any)...), parts...)
+			t.artifacts = t.artifacts[:len(t.artifacts)-1]
+			events = append(events, map[string]any{"artifactUpdate": map[string]any{"taskId": t.id, "contextId": t.context, "append": true, "lastChunk": last,
+				"artifact": map[string]any{"artifactId": id, "parts": parts[len(old["parts"].([]any)):]}}})
+		} else {
+			events = append(events, map[string]any{"artifactUpdate": map[string]any{"taskId": t.id, "contextId": t.context, "lastChunk": last,
+				"artifact": map[string]any{"artifactId": id, "parts": parts}}})
+		}
+		t.artifacts = append(t.artifacts, map[string]any{"artifactId": id, "parts": parts})
+	}
+	t.state = "SUBMITTED"
+	events = append(events, map[string]any{"task": t.json(a.old())})
+	status("WORKING", nil)
+	switch word {
+	case "ask":
+		artifact("draft", a.text("a draft"), false, true)
+		status("INPUT_REQUIRED", a.message("q-1", "Which colour?"))
+	case "answer":
+		artifact("painted", a.text("painted "+rest), false, true)
+		status("COMPLETED", nil)
+	case "fail":
+		status("FAILED", a.message("m-failed", "the disk is full"))
+	case "reject":
+		status("REJECTED", a.message("m-rejected", "not my job"))
+	case "cancel":
+		status("CANCELED", nil)
+	case "hang":
+		t.hangs = true
+	case "file":
+		artifact("file", []any{a.file("note.txt", "aGVsbG8=")}, false, true)
+		status("COMPLETED", nil)
+	default:
+		artifact("one", a.text("first"), false, true)
+		artifact("two", a.text("sec"), false, false)
+		artifact("two", a.text("ond"), true, true)
+		artifact("three", a.text("third"), false, true)
+		status("COMPLETED", nil)
+	}
+	return events, t, ""
+}
+
+func (a *A2AAgent) text(s string) []any {
+	p := map[string]any{"text": s}
+	if a.old() {
+		p["kind"] = "text"
+	}
+	return []any{p}
+}
+
+func (a *A2AAgent) file(name, base64 string) any {
+	if a.old() {
+		return map[string]any{"kind": "file", "file": map[string]any{"name": name, "mimeType": "text/plain", "bytes": base64}}
+	}
+	return map[string]any{"raw": base64, "filename": name, "mediaType": "text/plain"}
+}
+
+func (a *A2AAgent) message(id, text string) map[string]any {
+	m := map[string]any{"messageId": id, "role": "ROLE_AGENT", "parts": a.text(text)}
+	if a.old() {
+		m["kind"], m["role"] = "message", "agent"
+	}
+	return m
+}
+
+func statusJSON(state string, message any, old bool) map[string]any {
+	s := map[string]any{"state": "TASK_STATE_" + state}
+	if old {
+		s["state"] = strings.ToLower(strings.ReplaceAll(state, "_", "-"))
+	}
+	if message != nil {
+		s["message"] = message
+	}
+	return s
+}
+
+func (t *a2aTask) json(old bool) map[string]any {
+	j := map[string]any{"id": t.id, "contextId": t.context, "status": statusJSON(t.state, t.status, old), "history": t.history}
+	if len(t.artifacts) > 0 {
+		j["artifacts"] = append([]any{}, t.artifacts...)
+	}
+	if old {
+		j["kind"] = "task"
+	}
+	return j
+}
+
+func (a *A2AAgent) answer(w http.ResponseWriter, id json.RawMessage, result any) {
+	w.Header().Set("Content-Type", "application/json")
+	if !a.HTTP {
+		result = map[string]any{"jsonrpc": "2.0", "id": id, "result": result}
+	}
+	_ = json.NewEncoder(w).Encode(result)
+}
+
+func (a *A2AAgent) fail(w http.ResponseWriter, id json.RawMessage, code int, reason, text string) {
+	info := []any{map[string]any{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": reason, "domain": "a2a-protocol.org"}}
+	w.Header().Set("Content-Type", "application/json")
+	if !a.HTTP {
+		_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": text, "data": info}})
+		return
+	}
+	status := http.StatusBadRequest
+	if code == -32001 || code == -32601 {
+		status = http.StatusNotFound
+	}
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"code": status, "message": text, "details": info}})
+}
+
+// stream writes events, and keeps the stream of a task that hangs.
+func (a *A2AAgent) stream(w http.ResponseWriter, r *http.Request, events []map[string]any, t *a2aTask, id json.RawMessage) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := http.NewResponseController(w)
+	for i, ev := range events {
+		if a.CutAfter > 0 && i == a.CutAfter {
+			return
+		}
+		if a.Change != nil {
+			a.Change(ev)
+		}
+		var data any = ev
+		if a.old() {
+			data = flat(ev)
+		}
+		if !a.HTTP {
+			data = map[string]any{"jsonrpc": "2.0", "id": id, "result": data}
+		}
+		raw, _ := json.Marshal(data)
+		fmt.Fprintf(w, "data: %s\n\n", raw)
+		_ = out.Flush()
+	}
+	if t != nil && t.hangs {
+		select {
+		case <-r.Context().Done():
+		case <-t.canceled:
+		}
+	}
+}
+
+// flat returns an event of 1.0 in the form of 0.3.
+func flat(ev map[string]any) any {
+	for name, value := range ev {
+		object := map[string]any{}
+		for k, v := range value.(map[string]any) {
+			object[k] = v
+		}
+		switch name {
+		case "statusUpdate":
+			object["kind"], object["final"] = "status-update", false
+		case "artifactUpdate":
+			object["kind"] = "artifact-update"
+		}
+		return object
+	}
+	return nil
+}

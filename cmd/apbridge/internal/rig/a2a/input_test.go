@@ -1,0 +1,232 @@
+package a2a
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+)
+
+// TestVersions has the rows of the version rules (S 3.6): the name of the method decides, and a header must agree.
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	b := served(t, "")
+	task := b.Post("/a2a/steps/message:send", message("m", "hi", "")).OK().Text("task.id")
+	for _, x := range []struct{ method, version, want string }{
+		{"GetTask", "1.0", `"state":"TASK_STATE_COMPLETED"`}, {"GetTask", "1.0.1", `"state":"TASK_STATE_COMPLETED"`}, {"GetTask", "", `"state":"TASK_STATE_COMPLETED"`},
+		{"GetTask", "0.3", "-32009"}, {"GetTask", "2.0", "-32009"}, {"GetTask", "rubbish", "-32009"},
+		{"tasks/get", "", `"state":"completed"`}, {"tasks/get", "0.3", `"state":"completed"`}, {"tasks/get", "0.3.0", `"state":"completed"`},
+		{"tasks/get", "1.0", "-32009"}, {"tasks/get", "2.0", "-32009"},
+	} {
+		headers := []string{}
+		if x.version != "" {
+			headers = []string{"A2A-Version", x.version}
+		}
+		b.Do("POST", "/a2a/steps", request(x.method, `{"id":"`+task+`"}`), headers...).Want(t, 200, x.want)
+		if x.version != "" { // the same as a query parameter
+			b.Post("/a2a/steps?A2A-Version="+x.version, request(x.method, `{"id":"`+task+`"}`)).Want(t, 200, x.want)
+		}
+	}
+	for version, status := range map[string]int{"1.0": 200, "1.0.7": 200, "0.3": 400, "2.0": 400, "x": 400} {
+		b.Do("GET", "/a2a/steps/tasks/"+task, "", "A2A-Version", version).Want(t, status)
+	}
+	b.Get("/a2a/steps/tasks/"+task).Want(t, 200)
+}
+
+// TestBadRequests checks that what is wrong is refused in A2A's form, and that nothing is begun.
+func TestBadRequests(t *testing.T) {
+	t.Parallel()
+	b := served(t, "")
+	for _, x := range []struct {
+		body   string
+		status int
+		want   string
+	}{
+		{"", 200, "-32700"}, {"{", 200, "-32700"}, {"\"\xff\"", 200, "-3"}, {"7", 200, "-32600"},
+		{`[{"jsonrpc":"2.0","id":1,"method":"GetTask"}]`, 200, "-32600"},
+		{`{"jsonrpc":"2.0","method":"GetTask","params":{"id":"x"}}`, 200, "-32600"},
+		{`{"jsonrpc":"1.0","id":1,"method":"GetTask"}`, 200, "-32600"},
+		{`{"jsonrpc":"2.0","id":{},"method":"GetTask"}`, 200, "-32600"},
+		{`{"jsonrpc":"2.0","id":1,"method":"None"}`, 200, "-32601"},
+		{`{"jsonrpc":"2.0","id":1,"method":"GetTask","params":[]}`, 200, "-32602"},
+		{`{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{}}`, 200, "-32602"},
+		{`{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"x","tenant":"t"}}`, 200, "-32602"},
+		{`{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"no such task"}}`, 200, "-32001"},
+		{`{"jsonrpc":"2.0","id":1,"method":"CancelTask","params":{"id":"no such task"}}`, 200, "-32001"},
+		{`{"jsonrpc":"2.0","id":1,"method":"SubscribeToTask","params":{"id":"no such task"}}`, 200, "-32001"},
+		{`{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"a/b:c\u0000"}}`, 200, "-32001"},
+		{`{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{"pageSize":0}}`, 200, "-32602"},
+		{`{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{"pageSize":101}}`, 200, "-32602"},
+		{`{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{"pageToken":"rubbish"}}`, 200, "-32602"},
+		{`{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{"historyLength":-1}}`, 200, "-32602"},
+	} {
+		b.Post("/a2a/steps", x.body).Want(t, x.status, x.want)
+	}
+	for body, want := range map[string]string{
+		`{}`: "message", `{"message":{}}`: "messageId",
+		`{"message":{"messageId":"m","role":"ROLE_USER","parts":[]}}`:                                                  "parts",
+		`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{}]}}`:                                                "parts",
+		`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"a","url":"b"}]}}`:                            "parts",
+		`{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"a"}]}}`:                                     "ROLE_USER",
+		`{"message":{"messageId":"m","role":"ROLE_OTHER","parts":[{"text":"a"}]}}`:                                     "role",
+		`{"message":{"messageId":"` + strings.Repeat("m", 256) + `","role":"ROLE_USER","parts":[{"text":"a"}]}}`:       "messageId",
+		message("m", "x", `,"contextId":"`+strings.Repeat("x", 256)+`"`):                                               "255",
+		message("m", "x", `,"contextId":"a\u0007b"`):                                                                   "printable",
+		`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"a"}]},"tenant":"t"}`:                         "tenant",
+		`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"a"}]},"configuration":{"historyLength":-1}}`: "historyLength",
+	} {
+		b.Post("/a2a/steps/message:send", body).Want(t, 400, "INVALID_ARGUMENT", want)
+		b.Post("/a2a/steps/message:stream", body).Want(t, 400, "INVALID_ARGUMENT", want)
+	}
+	b.Do("POST", "/a2a/steps", `{}`, "Content-Type", "text/plain").Want(t, 415)
+	b.Do("POST", "/a2a/steps/message:send", `{}`, "Content-Type", "text/plain").Want(t, 415)
+	b.Post("/a2a/nobody", request("GetTask", `{"id":"x"}`)).Want(t, 404, "Known agents")
+	for _, path := range []string{"/a2a/steps/tasks/a%3Acancel", "/a2a/steps/tasks/%E2%98%83"} {
+		b.Get(path).Want(t, 404, "TASK_NOT_FOUND")
+	}
+	b.Get("/a2a/steps/tasks/a%2Fb").Want(t, 400, "encoded slash") // of every path of the bridge
+	b.Post("/a2a/steps/tasks/a%3Acancel", "").Want(t, 405)
+	if n := b.Get("/a2a/steps/tasks").OK().At("totalSize"); n != 0.0 {
+		t.Errorf("there are %v tasks", n)
+	}
+}
+
+// TestContexts checks that the client's own contexts are kept, whatever their script (litellm PR 28664), that each is a
+// thread of its agent and caller, and that a known thread is its own context.
+func TestContexts(t *testing.T) {
+	t.Parallel()
+	b := served(t, "")
+	c := client{b, "steps"}
+	for i, name := range []string{"x", "with spaces / and : signs", "контекст ☃ 文脈", strings.Repeat("é", 255), "6f0c3a52-0000-4000-8000-000000000001", "null"} {
+		id := fmt.Sprint("m-", i)
+		first := c.call("SendMessage", message(id, "hi", `,"contextId":"`+name+`"`)).Want(t, 200, "COMPLETED")
+		second := c.call("SendMessage", message(id+"b", "hi", `,"contextId":"`+name+`"`)).Want(t, 200, "COMPLETED")
+		if first.Text("result.task.contextId") != name || second.Text("result.task.contextId") != name || first.Text("result.task.id") == second.Text("result.task.id") {
+			t.Errorf("context %q: %s\n%s", name, first.Body, second.Body)
+		}
+		if got := c.call("ListTasks", `{"contextId":"`+name+`"}`).OK(); len(got.List("result.tasks")) != 2 {
+			t.Errorf("the tasks of context %q are %s", name, got.Body)
+		}
+		if got := c.task(first.Text("result.task.id")).Text("result.contextId"); got != name {
+			t.Errorf("context %q is then %q", name, got)
+		}
+	}
+	thread := b.Post("/threads", "{}").OK().Text("thread_id")
+	got := client{b, "chat"}.call("SendMessage", message("m", "hi", `,"contextId":"`+thread+`"`)).Want(t, 200, "COMPLETED")
+	if got.Text("result.task.contextId") != thread {
+		t.Errorf("a thread as the context: %s", got.Body)
+	}
+	b.Get("/threads/"+thread+"/state").Want(t, 200, "the answer is 42")
+	task := c.call("SendMessage", message("m", "hi", "")).Text("result.task.id")
+	c.fails(-32602, "SendMessage", message("m2", "hi", `,"contextId":"another","taskId":"`+task+`"`))
+	client{b, "chat"}.fails(-32001, "GetTask", `{"id":"`+task+`"}`)
+	client{b, "chat"}.fails(-32001, "SendMessage", message("m2", "hi", `,"taskId":"`+task+`"`))
+}
+
+// TestQuestionsOfGraphs checks that a graph's question can be answered with words, or with a data part by its id
+// (harness-sdk PR 3486, mcp-context-forge#6703).
+func TestQuestionsOfGraphs(t *testing.T) {
+	t.Parallel()
+	for name, parts := range map[string]string{
+		"words": `[{"text":"yes"}]`, "data": `[{"data":[{"type":"accept","args":null}]}]`, "data by id": `[{"data":{"74462228383d847ecfda1c079720e8fc":[{"type":"accept"}]}}]`,
+	} {
+		c := client{served(t, ""), "ask"}
+		asked := c.call("SendMessage", message("m", "hi", "")).Want(t, 200, "INPUT_REQUIRED", `"interrupt_id"`)
+		task := asked.Text("result.task.id")
+		c.fails(-32602, "SendMessage", message("m-1", "x", `,"metadata":{"interruptId":"no such question"},"taskId":"`+task+`"`))
+		answer := `{"message":{"messageId":"m-2","role":"ROLE_USER","taskId":"` + task + `","parts":` + parts + `}}`
+		frames := c.stream("SendStreamingMessage", answer, 0)
+		if got := added(t, nil, frames); got.state != "TASK_STATE_COMPLETED" || got.tasks != 1 || c.at(frames[0], "task.id") != task {
+			t.Errorf("%s: %v %+v", name, kinds(frames), got)
+		}
+		c.task(task).Want(t, 200, `"messageId":"m-2"`)
+	}
+}
+
+// TestNewTasksDropQuestions checks that a message with the context alone begins a new task, and that the task that waited
+// is canceled for everybody (S 3.4.2).
+func TestNewTasksDropQuestions(t *testing.T) {
+	t.Parallel()
+	b := served(t, "")
+	for _, agent := range []string{"asks", "ask"} {
+		c := client{b, agent}
+		asked := c.call("SendMessage", message("m", "hi", `,"contextId":"c"`)).Want(t, 200, "INPUT_REQUIRED").Text("result.task.id")
+		other := c.call("SendMessage", message("m-2", "something new", `,"contextId":"c"`)).Is(200).Text("result.task.id")
+		if other == asked {
+			t.Errorf("%s: the message answered the question", agent)
+		}
+		if got := c.task(asked).Text("result.status.state"); got != "TASK_STATE_CANCELED" {
+			t.Errorf("%s: the task that waited is %s", agent, got)
+		}
+	}
+}
+
+// TestParts checks that each kind of part reaches the agent's thread and comes back in the history (litellm#26411).
+func TestParts(t *testing.T) {
+	t.Parallel()
+	b := served(t, "")
+	raw := base64.StdEncoding.EncodeToString([]byte("roses are red"))
+	send := `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"see"},{"data":{"n":1.50}},{"raw":"` + raw + `","filename":"poem.txt","mediaType":"text/plain"},` +
+		`{"url":"https://example.com/a.png","mediaType":"image/png"}]}}`
+	done := b.Post("/a2a/steps/message:send", send).Want(t, 200, "COMPLETED")
+	parts, _ := rig.Dig(done.At("task.history.0"), "parts").([]any)
+	if len(parts) != 4 || rig.Dig(parts[1], "data.n") != 1.5 || rig.Dig(parts[2], "raw") != raw || rig.Dig(parts[2], "filename") != "poem.txt" || rig.Dig(parts[3], "url") != "https://example.com/a.png" {
+		t.Errorf("the history has %v", parts)
+	}
+	if !strings.Contains(done.String(), `{"n":1.50}`) {
+		t.Errorf("the number lost digits: %s", done.Body)
+	}
+}
+
+// TestPagesOfTasks walks through a list page by page.
+func TestPagesOfTasks(t *testing.T) {
+	t.Parallel()
+	c := client{served(t, ""), "chat"}
+	made := map[string]bool{}
+	for i := range 5 {
+		made[c.call("SendMessage", message(fmt.Sprint("m", i), "hi", "")).Text("result.task.id")] = true
+	}
+	token, pages := "", 0
+	for {
+		page := c.call("ListTasks", `{"pageSize":2,"pageToken":"`+token+`","status":"TASK_STATE_COMPLETED"}`).OK()
+		for _, task := range page.List("result.tasks") {
+			id := rig.TextOf(rig.Dig(task, "id"))
+			if !made[id] {
+				t.Errorf("task %s is there twice, or is none", id)
+			}
+			delete(made, id)
+		}
+		pages++
+		if page.At("result.totalSize") != 5.0 {
+			t.Errorf("%s", page.Body)
+		}
+		if token = page.Text("result.nextPageToken"); token == "" {
+			break
+		}
+	}
+	if len(made) > 0 || pages != 3 {
+		t.Errorf("%d pages, without %v", pages, made)
+	}
+	for _, none := range []string{`{"status":"TASK_STATE_FAILED"}`, `{"status":"TASK_STATE_AUTH_REQUIRED"}`, `{"contextId":"unknown"}`, `{"statusTimestampAfter":"2999-01-01T00:00:00Z"}`} {
+		if got := c.call("ListTasks", none).OK(); len(got.List("result.tasks")) > 0 || got.At("result.nextPageToken") != "" {
+			t.Errorf("%s: %s", none, got.Body)
+		}
+	}
+}
+
+// TestAcceptedOutputModes checks that parts of other types are left out, unless nothing would be left.
+func TestAcceptedOutputModes(t *testing.T) {
+	t.Parallel()
+	c := client{served(t, ""), "steps"}
+	send := func(id, modes string) rig.Answer {
+		return c.call("SendMessage", strings.TrimSuffix(message(id, "hi", ""), "}")+`,"configuration":{"acceptedOutputModes":`+modes+`}}`).Is(200)
+	}
+	if got := send("m-1", `["text/plain"]`); len(got.List("result.task.artifacts")) != 1 || !strings.Contains(got.String(), "omittedOutputModes") {
+		t.Errorf("%s", got.Body)
+	}
+	if got := send("m-2", `["image/png"]`); len(got.List("result.task.artifacts")) != 2 {
+		t.Errorf("%s", got.Body)
+	}
+}

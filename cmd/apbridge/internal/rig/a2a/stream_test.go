@@ -1,0 +1,214 @@
+package a2a
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/config"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestReconnectMissesNothing cuts a stream after each of its frames and continues it with Last-Event-ID, by repeating
+// the message and by subscribing: the client gets the rest, once (A2A#1635, #1410, a2a-rs#186).
+func TestReconnectMissesNothing(t *testing.T) {
+	t.Parallel()
+	b := served(t, "")
+	for _, agent := range []string{"steps", "chat", "asks", "fail"} {
+		c := client{b, agent}
+		send := message("m-"+agent, "hi", "")
+		whole := c.stream("SendStreamingMessage", send, 0)
+		task := c.at(whole[0], "task.id")
+		for n := 1; n < len(whole); n++ {
+			got := c.stream("SendStreamingMessage", send, 0, "Last-Event-ID", whole[n-1].ID)
+			if diff := cmp.Diff(whole[n:], got); diff != "" {
+				t.Errorf("%s: the message repeated after frame %d (-want +got):\n%s", agent, n, diff)
+			}
+			got = c.stream("SubscribeToTask", `{"id":"`+task+`"}`, 0, "Last-Event-ID", whole[n-1].ID)
+			if diff := cmp.Diff(whole[n:], got); diff != "" {
+				t.Errorf("%s: subscribed after frame %d (-want +got):\n%s", agent, n, diff)
+			}
+		}
+	}
+}
+
+// TestStreamsAddUpToTheTask checks that clients which aggregate a stream end with the task that GetTask returns, and that
+// only the first frame is a task (a2a-python#501, PR 964).
+func TestStreamsAddUpToTheTask(t *testing.T) {
+	t.Parallel()
+	b := served(t, "")
+	for _, agent := range []string{"steps", "chat", "asks", "ask", "fail"} {
+		c := client{b, agent}
+		frames := c.stream("SendStreamingMessage", message("m", "hi", ""), 0)
+		got := added(t, nil, frames)
+		task := c.at(frames[0], "task.id")
+		want := sumOf(t, c.task(task))
+		if got.tasks != 1 || kinds(frames)[0] != "task" {
+			t.Errorf("%s: the frames are %v", agent, kinds(frames))
+		}
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(sum{})); diff != "" {
+			t.Errorf("%s: (-GetTask +stream):\n%s", agent, diff)
+		}
+	}
+}
+
+// held is a bridge whose agent is held back at its second step until the gate opens.
+func held(t *testing.T) (client, *rig.Gate) {
+	t.Helper()
+	gate := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 2)
+	b := rig.StartBridge(t, rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, gate).URL)}))
+	return client{b, "agent"}, gate
+}
+
+// begun starts a task without waiting for it, and returns its id.
+func (c client) begun(id, more string) string {
+	c.T.Helper()
+	params := strings.TrimSuffix(message(id, "hi", more), "}") + `,"configuration":{"returnImmediately":true}}`
+	return c.call("SendMessage", params).Is(200).Text("result.task.id")
+}
+
+// TestSubscribersOfARunningTask checks that each subscriber gets the task as it is and then what follows, and that the
+// stream ends with the task (a2a-dotnet#340, agentstack#1591).
+func TestSubscribersOfARunningTask(t *testing.T) {
+	t.Parallel()
+	c, gate := held(t)
+	task := c.begun("m", "")
+	gate.Await(t)
+	rig.Eventually(t, "the first step is an artifact", func() bool { return len(c.task(task).List("result.artifacts")) == 1 })
+	streams := make(chan []rig.Frame, 2)
+	for range 2 {
+		go func() { streams <- c.stream("SubscribeToTask", `{"id":"`+task+`"}`, 0) }()
+	}
+	first := c.stream("SubscribeToTask", `{"id":"`+task+`"}`, 1)
+	if got := added(t, nil, first); got.tasks != 1 || got.state != "TASK_STATE_WORKING" || len(got.texts) != 1 {
+		t.Errorf("the first frame is %s", first[0].Data)
+	}
+	after := make(chan []rig.Frame, 1)
+	go func() {
+		after <- c.stream("SubscribeToTask", `{"id":"`+task+`"}`, 0, "Last-Event-ID", first[0].ID)
+	}()
+	gate.Open()
+	rest := <-after
+	for range 2 {
+		frames := <-streams
+		if got := added(t, nil, frames); got.tasks != 1 || got.state != "TASK_STATE_COMPLETED" {
+			t.Errorf("a subscriber got %v", kinds(frames))
+		}
+	}
+	want := sumOf(t, c.task(task))
+	got := added(t, added(t, nil, first), rest)
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(sum{})); diff != "" || slices.Contains(kinds(rest), "task") {
+		t.Errorf("the subscriber that came back (-GetTask +streams):\n%s", diff)
+	}
+}
+
+// TestClientsThatLeaveStopNothing checks that a task ends although the client of its stream or of a blocking send is gone.
+func TestClientsThatLeaveStopNothing(t *testing.T) {
+	t.Parallel()
+	c, gate := held(t)
+	frames := c.stream("SendStreamingMessage", message("m", "hi", ""), 2)
+	gate.Await(t)
+	gate.Open()
+	task := c.at(frames[0], "task.id")
+	c.awaitState(task, "TASK_STATE_COMPLETED")
+}
+
+// TestPositionsThatAreNone checks that a stream with a bad Last-Event-ID is refused before it begins.
+func TestPositionsThatAreNone(t *testing.T) {
+	t.Parallel()
+	c := client{served(t, ""), "steps"}
+	task := c.call("SendMessage", message("m", "hi", "")).Text("result.task.id")
+	for _, id := range []string{"x", "-1", "1.x", "99999", "1.2.3", "18446744073709551616"} {
+		c.fails(-32602, "SubscribeToTask", `{"id":"`+task+`"}`, "Last-Event-ID", id)
+	}
+}
+
+// TestCancel checks that a running task is canceled for everybody, that a question is dropped, and that a repeated
+// cancellation is no error (a2a-js#545).
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	b := served(t, "")
+	c := client{b, "hang"}
+	task := c.begun("m", "")
+	c.awaitState(task, "TASK_STATE_WORKING")
+	stream := make(chan []rig.Frame, 1)
+	go func() { stream <- c.stream("SubscribeToTask", `{"id":"`+task+`"}`, 0) }()
+	first := c.stream("SubscribeToTask", `{"id":"`+task+`"}`, 1)
+	if got := added(t, nil, first).state; got != "TASK_STATE_WORKING" {
+		t.Errorf("the task is %s", got)
+	}
+	for range 2 {
+		c.call("CancelTask", `{"id":"`+task+`"}`).Want(t, 200, `"state":"TASK_STATE_CANCELED"`)
+	}
+	frames := <-stream
+	if got := added(t, nil, frames).state; got != "TASK_STATE_CANCELED" {
+		t.Errorf("the stream ends with %s", got)
+	}
+	for _, agent := range []string{"asks", "ask"} {
+		asks := client{b, agent}
+		task = asks.call("SendMessage", message("m", "hi", "")).Want(t, 200, "INPUT_REQUIRED").Text("result.task.id")
+		asks.call("CancelTask", `{"id":"`+task+`"}`).Want(t, 200, `"state":"TASK_STATE_CANCELED"`)
+		asks.fails(-32004, "SendMessage", message("m-2", "late", `,"taskId":"`+task+`"`))
+	}
+}
+
+// TestTasksSurviveTheProcess kills the bridge while a task is at work: the next process finishes it and serves its
+// stream from where the client was.
+func TestTasksSurviveTheProcess(t *testing.T) {
+	t.Parallel()
+	c, gate := held(t)
+	frames := c.stream("SendStreamingMessage", message("m", "hi", `,"contextId":"mine"`), 3)
+	gate.Await(t)
+	task := c.at(frames[0], "task.id")
+	c.Kill()
+	gate.Open()
+	c = client{c.Again(), c.agent}
+	rest := c.stream("SendStreamingMessage", message("m", "hi", `,"contextId":"mine"`), 0, "Last-Event-ID", frames[2].ID)
+	got := added(t, added(t, nil, frames), rest)
+	if diff := cmp.Diff(sumOf(t, c.task(task)), got, cmp.AllowUnexported(sum{})); diff != "" || got.state != "TASK_STATE_COMPLETED" {
+		t.Errorf("the task is %s (-GetTask +streams):\n%s", got.state, diff)
+	}
+	if list := c.call("ListTasks", `{"contextId":"mine"}`).OK().List("result.tasks"); len(list) != 1 {
+		t.Errorf("the context has %d tasks", len(list))
+	}
+}
+
+// TestRepeatedMessagesJoinTheirTask sends the same message several times at once, over both bindings and versions: one
+// task is made, and everybody gets it (mastra PR 20708).
+func TestRepeatedMessagesJoinTheirTask(t *testing.T) {
+	t.Parallel()
+	agent := adaptertest.NewStepAgent(adaptertest.Plain)
+	b := rig.StartBridge(t, rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, agent).URL)}))
+	c := client{b, "agent"}
+	ids := make(chan string, 8)
+	for i := range cap(ids) {
+		go func() {
+			switch i % 4 {
+			case 0:
+				ids <- c.call("SendMessage", message("m", "hi", "")).Text("result.task.id")
+			case 1:
+				id := c.at(c.stream("SendStreamingMessage", message("m", "hi", ""), 0)[0], "task.id")
+				ids <- id
+			case 2:
+				ids <- b.Do("POST", "/a2a/agent/message:send", message("m", "hi", "")).Text("task.id")
+			default:
+				ids <- b.Do("POST", "/a2a/agent", request("message/send", `{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"hi"}]}}`)).Text("result.id")
+			}
+		}()
+	}
+	first := <-ids
+	for range cap(ids) - 1 {
+		if id := <-ids; id != first || id == "" {
+			t.Errorf("the message made the tasks %q and %q", first, id)
+		}
+	}
+	if n := agent.Counts().Creates; n != 1 {
+		t.Errorf("the agent got %d tasks", n)
+	}
+	c.fails(-32602, "SendMessage", message("m", "something else", ""))
+	if other := c.call("SendMessage", message("m", "hi", `,"contextId":"another"`)).Text("result.task.id"); other == first {
+		t.Error("the id of a message in another context is the same message")
+	}
+}
