@@ -119,7 +119,7 @@ func TestLossesNameTheDialectsFields(t *testing.T) {
 		{Field: "transcript", Fate: mapping.Approximated}: "The end of it.", {Field: "items", Fate: mapping.Dropped}: "The agent's protocol has no equivalent.",
 		{Field: "items", Fate: mapping.Approximated}: "", {Field: "unheard", Fate: mapping.Dropped}: "",
 	} {
-		if got := list.LossReason("loud", loss); got != want {
+		if got := list.LossReason("loud", "", loss); got != want {
 			t.Errorf("%v has the reason %q, want %q", loss, got, want)
 		}
 	}

@@ -70,14 +70,15 @@ func (d Dialect) fields() []mapping.RequestField {
 	return list
 }
 
-// LossReason returns the reason in the loss table why an agent got a field of a request of the flavour in this way. It
-// returns "" if the table has no such loss, or several with different reasons.
-func (l Dialects) LossReason(name mapping.Flavour, loss mapping.Loss) (reason string) {
+// LossReason returns the reason in the loss table why an agent got a field of a request of the flavour in this way.
+// agent is the name of the agent's dialect, or "" if it is not known. It returns "" if the table has no such loss, or
+// several with different reasons.
+func (l Dialects) LossReason(name mapping.Flavour, agent string, loss mapping.Loss) (reason string) {
 	from, f := l.findFlavour(name)
 	if f == nil {
 		return ""
 	}
-	for _, h := range l.fates(from, f.Request, loss) {
+	for _, h := range l.fates(from, f.Request, agent, loss) {
 		if reason != "" && h.Reason != reason {
 			return ""
 		}
@@ -86,11 +87,12 @@ func (l Dialects) LossReason(name mapping.Flavour, loss mapping.Loss) (reason st
 	return reason
 }
 
-// fates returns the treatment of a lost field by the agents of each dialect that lose it in this way.
-func (l Dialects) fates(from *Dialect, request string, loss mapping.Loss) (list []mapping.Support) {
+// fates returns the treatment of a lost field by the agents of each dialect, or of the one named, that lose it in this
+// way.
+func (l Dialects) fates(from *Dialect, request, agent string, loss mapping.Loss) (list []mapping.Support) {
 	for _, f := range from.fields() {
 		for _, to := range l {
-			if f.Request != request || f.Name != loss.Field || to.Dial == nil {
+			if f.Request != request || f.Name != loss.Field || to.Dial == nil || agent != "" && to.Name != agent {
 				continue
 			}
 			if h := f.For(to.Capabilities); h.Fate == loss.Fate {

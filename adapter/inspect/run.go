@@ -104,8 +104,11 @@ func (s *server) viewRun(r *http.Request) (v runView, err error) {
 	if !run.EndedAt.IsZero() {
 		v.EndedAt = &run.EndedAt
 	}
-	for _, l := range run.Options.Losses {
-		v.Losses = append(v.Losses, lossView{l, s.Dialects.LossReason(run.Flavour, l)})
+	if len(run.Options.Losses) > 0 {
+		dialect := s.About(ctx, []string{run.Agent})[run.Agent].Dialect
+		for _, l := range run.Options.Losses {
+			v.Losses = append(v.Losses, lossView{l, s.Dialects.LossReason(run.Flavour, dialect, l)})
+		}
 	}
 	for n := range kept.Calls {
 		v.Calls = append(v.Calls, lineOfCall(&kept.Calls[n]))

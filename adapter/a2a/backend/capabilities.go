@@ -9,6 +9,9 @@ func Capabilities() mapping.Capabilities {
 			"Other keys are kept only in the state."),
 		mapping.CapMessages: mapping.Full("The text of the last human message becomes the text of an A2A message. The agent remembers earlier ones."),
 		mapping.CapLinks:    mapping.Partial("A linked file is passed as its URL. The bridge does not download it."),
+		mapping.CapParts:    mapping.None("Content other than text and files, such as a model's reasoning, and files that artifacts.exclude names are kept only in the state."),
+		mapping.CapSpeaker:  mapping.None("Kept only in the state. A2A messages have no names of people."),
+		mapping.CapRemarks:  mapping.None("Kept only in the state."),
 		mapping.CapWords:    mapping.PassedOn(),
 		mapping.CapTranscript: mapping.Partial("An agent remembers its own context. The bridge passes on the conversation if the agent has none, " +
 			"without the oldest messages if it is longer than memory.max_bytes."),
@@ -20,6 +23,11 @@ func Capabilities() mapping.Capabilities {
 		mapping.CapConfig:         mapping.Partial("configurable fills memory templates. The agent does not receive it."),
 		mapping.CapRecursionLimit: mapping.None("An A2A agent decides itself how long it works."),
 		mapping.CapConfigurable:   mapping.Partial("Fills memory templates. The agent does not receive it."),
+		mapping.CapTags:           mapping.None("A2A tasks have no tags. They are stored with the run only."),
+		mapping.CapContext:        mapping.None("A2A tasks have no context values. They are stored with the run only."),
+		mapping.CapSubgraphs:      mapping.None("An A2A agent has no subgraphs."),
+		mapping.CapStopBefore:     mapping.None("An A2A agent has no nodes to stop at."),
+		mapping.CapStopAfter:      mapping.None("An A2A agent has no nodes to stop at."),
 		mapping.CapStreamModes:    mapping.Full("Every mode is supported. Each artifact of the agent is one message chunk."),
 		mapping.CapFork:           mapping.Full("The bridge forks the state and passes it to a new context."),
 		mapping.CapState:          mapping.Full("Merged into the state that the bridge keeps for the agent."),
@@ -27,6 +35,7 @@ func Capabilities() mapping.Capabilities {
 		mapping.CapTask:           mapping.PassedOn(),
 		mapping.CapTaskExtra:      mapping.Full("Becomes the metadata of the request."),
 		mapping.CapStep:           mapping.PassedOn(),
+		mapping.CapStepExtra:      mapping.Partial("Stored with the step. The agent does not receive it."),
 		mapping.CapFile:           mapping.PassedOn(),
 	}
 }
