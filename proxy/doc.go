@@ -28,9 +28,9 @@
 //   - Admission: it counts requests in progress. At shutdown new ones get 503 and Retry-After while the listener stays
 //     open, so that /readyz can report it. Running ones and the engine get shutdown_grace. Then contexts end with
 //     ErrShutdown, and streams stop without an end frame, which clients take as an interruption to resume from. Streams
-//     that only end with their client (adapter.MarkLongLived) are not waited for once the engine's work has ended. If client
-//     connections use more than three quarters of the file descriptors, requests get 503, too, except for /healthz,
-//     /readyz and /metrics.
+//     that only end with their client (adapter.MarkLongLived) are not waited for once the engine's work has ended. If
+//     client connections use more than three quarters of the file descriptors, requests get 503, too, except for
+//     /healthz, /readyz and /metrics.
 //   - Compression: it applies to JSON and pages of 1 KiB or more. If the face must know that all of a response was sent
 //     (a step that is handed out), the response has no-transform.
 //   - Rights: a face mounts each route with the rights that it needs (adapter.Operation), and the router checks them

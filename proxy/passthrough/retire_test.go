@@ -15,8 +15,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestRetiredProxyKeepsNoConnections checks that requests in progress finish, and that their connections are then closed,
-// too.
+// TestRetiredProxyKeepsNoConnections checks that requests in progress finish, and that their connections are then
+// closed, too.
 func TestRetiredProxyKeepsNoConnections(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -216,8 +216,8 @@ func TestAFirstUpdateCallsNoForbiddenAgent(t *testing.T) {
 	}
 }
 
-// TestAFirstUpdateShowsTheThreadToKeysOfItsAgent checks that a thread belongs to the agent that created its first state,
-// as it does after a run.
+// TestAFirstUpdateShowsTheThreadToKeysOfItsAgent checks that a thread belongs to the agent that created its first
+// state, as it does after a run.
 func TestAFirstUpdateShowsTheThreadToKeysOfItsAgent(t *testing.T) {
 	t.Parallel()
 	b, _ := newStateMaker(t)

@@ -61,8 +61,8 @@ func (b *harness) delivered() (said []string) {
 
 var asks = mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: []mapping.Interrupt{{ID: "q", Value: []byte(`"sure?"`)}}}
 
-// TestHooksAreNotifiedOfTheirStatuses checks that each hook is notified of the statuses that it names, in the transaction
-// of the change and in order.
+// TestHooksAreNotifiedOfTheirStatuses checks that each hook is notified of the statuses that it names, in the
+// transaction of the change and in order.
 func TestHooksAreNotifiedOfTheirStatuses(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

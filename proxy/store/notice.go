@@ -26,7 +26,8 @@ const (
 	dueWebhook = "webhook"
 )
 
-// wakeups wake background work of this process when timed work has changed: expiring threads, crons, webhook deliveries.
+// wakeups wake background work of this process when timed work has changed: expiring threads, crons, webhook
+// deliveries.
 type wakeups struct{ expiryWakeup, cronWakeup, webhookWakeup chan struct{} }
 
 func newWakeups() wakeups {

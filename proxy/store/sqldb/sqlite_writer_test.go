@@ -267,8 +267,8 @@ func TestClosedStoreRefuses(t *testing.T) {
 	}
 }
 
-// TestFullDiskIsReportedUntilThereIsSpace checks that a full disk is reported as storage_full, that reads continue, and that writes
-// do once there is space (D1).
+// TestFullDiskIsReportedUntilThereIsSpace checks that a full disk is reported as storage_full, that reads continue, and
+// that writes do once there is space (D1).
 func TestFullDiskIsReportedUntilThereIsSpace(t *testing.T) {
 	t.Parallel()
 	s, ctx := fresh(t), context.Background()
