@@ -127,7 +127,7 @@ func (s *server) viewRun(r *http.Request) (v runView, err error) {
 	}
 	v.Timing = timingOf(run, time.Now(), agentTime, kept.Calls)
 	row := []runRow{{RunID: v.RunID, Status: v.Status}}
-	s.fillUsage(ctx, row)
+	s.fillTotals(ctx, row)
 	v.Usage = row[0].Usage
 	if run.Fault != nil {
 		if v.Answered, err = s.lastFailedCall(ctx, v.RunID, v.Calls); err != nil {

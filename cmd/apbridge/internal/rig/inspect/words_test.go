@@ -23,7 +23,7 @@ func TestRunsAreToldByWhatWasAsked(t *testing.T) {
 		t.Errorf("the run has %s", run)
 	}
 	inOrder(t, string(b.Do("GET", at, "", asBrowser...).OK().Body), "<h2>Request</h2>", "Plan a\n garden", "<h2>Answer</h2>", "Done: Plan a", "What happened")
-	inOrder(t, string(b.Do("GET", "/inspect", "", asBrowser...).OK().Body), ">Status</th>", ">Request</th>", ">Plan a garden</bdi>")
+	inOrder(t, string(b.Do("GET", "/inspect", "", asBrowser...).OK().Body), ">Request</th>", ">Status</th>", ">Plan a garden</bdi>")
 }
 
 // TestAQuestionIsAnsweredInWordsFirst checks that an agent that asks its user gets text, and that JSON is optional.
