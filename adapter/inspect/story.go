@@ -146,8 +146,7 @@ func (r *storyReader) waterfall(t timing, calls []adapter.AgentCall) (list []bar
 	list = append(list, r.bars...)
 	for i := range calls {
 		c := lineOfCall(&calls[i])
-		begin := r.since(calls[i].At)
-		list = append(list, bar{Kind: barCall, Name: nameOfCall(c), Call: c.N, Begin: begin, End: begin + c.Seconds, Failed: c.Failed()})
+		list = append(list, bar{Kind: barCall, Name: nameOfCall(c), Call: c.N, Begin: r.since(calls[i].At), End: r.since(calls[i].At.Add(calls[i].Took)), Failed: c.Failed()})
 	}
 	rest := bar{Kind: barRest, Begin: max(r.newest, t.Waiting), End: t.Total}
 	switch {
