@@ -5,7 +5,7 @@
 //
 // Start with the table of routes in inspect.go. Every handler is a method of server. A page and its JSON are rendered
 // from one view model (render.go). The package's other files hold what a page shows: axis.go and row.go (a run's
-// events, what clients got, calls), conversation.go, difference.go, question.go, export.go and har.go.
+// events, what clients got, calls), story.go (a run as a person reads it), waiting.go, conversation.go, difference.go, question.go, export.go and har.go.
 //
 //   - Pages work without scripts. A module adds what only a script can, and writes texts with textContent. The policy
 //     refuses markup made from text (Trusted Types), styles and scripts from elsewhere, and frames around the pages.

@@ -31,8 +31,9 @@ const (
 	storyEvents = 1000 // that are read of one run
 	storyTurns  = 50
 	storyBars   = 100
-	// storyBudget bounds the time for the events, so that the page of a long run appears soon.
-	storyBudget = 50 * time.Millisecond
+	// storyBudget bounds the time for the events beyond storyLeast, so that the page of a long run appears soon.
+	storyBudget = 20 * time.Millisecond
+	storyLeast  = 200
 )
 
 // bar is a part of a run's time, in seconds since its creation.
@@ -118,7 +119,7 @@ func (s *server) readStory(ctx context.Context, a *axis, v *runView, calls []ada
 	r := &storyReader{run: &a.run, whole: true, last: map[string]float64{}}
 	until := time.Now().Add(storyBudget)
 	err := a.read(ctx, a.run.ID, fromStart, func(e *state.Entry) bool {
-		if r.count++; r.count > storyEvents || r.count%16 == 0 && time.Now().After(until) {
+		if r.count++; r.count > storyEvents || r.count > storyLeast && time.Now().After(until) {
 			r.whole = false
 			return false
 		}
@@ -163,13 +164,17 @@ func (r *storyReader) waterfall(t timing, calls []adapter.AgentCall) (list []bar
 	return list[:len(list)-more], more
 }
 
-// nameOfCall returns the method and the path of a call.
+// nameOfCall returns the method and the last part of the path of a call. The parts before it are mostly ids.
 func nameOfCall(c *callLine) string {
 	at := c.URL
-	if u, err := url.Parse(at); err == nil && u.Path != "" {
+	if u, err := url.Parse(at); err == nil {
 		at = u.Path
 	}
-	return cutRunes(c.Method+" "+at, 120)
+	at = strings.TrimSuffix(at, "/")
+	if n := strings.LastIndexByte(at, '/'); n > 0 {
+		at = "…" + at[n:]
+	}
+	return cutRunes(c.Method+" "+cmp.Or(at, "/"), 60)
 }
 
 // turns returns what the run added to the conversation: the answer with which it began, the new messages of the state,

@@ -62,7 +62,7 @@ func TestBarsShareOneAxis(t *testing.T) {
 	want := []bar{
 		{Kind: barWaiting, Name: "waiting", End: 0.01},
 		{Kind: barStep, Name: "plan", Seq: 2, Begin: 0.01, End: 0.03, Usage: &usage{3, 1}},
-		{Kind: barCall, Name: "POST /runs/stream", Call: 1, Begin: 0.012, End: 0.052, Failed: true},
+		{Kind: barCall, Name: "POST …/stream", Call: 1, Begin: 0.012, End: 0.052, Failed: true},
 		{Kind: barStep, Name: "sub:1/inner", Seq: 3, Begin: 0.03, End: 0.04},
 		{Kind: barStep, Name: "sub", Seq: 5, Begin: 0.03, End: 0.05},
 		{Kind: barRest, Name: "failed: agent_failed", Begin: 0.05, End: 0.06, Failed: true},
